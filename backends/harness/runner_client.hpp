@@ -1,0 +1,79 @@
+// The verifier's end of one kernsmith-runner: starts it in the sandbox, hands it buffers, has it call the kernel, and reads the outside clock.
+// Nothing that the runner says is trusted beyond choosing between two words for a failure; the verdict comes from buffers and clocks read here.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/harness/shared_buffer.hpp"
+#include "config/dtype.hpp"
+#include "config/error.hpp"
+
+namespace kernsmith::harness {
+
+/// One tensor of one buffer set, as the kernel will see it.
+struct tensor_binding {
+  const shared_buffer* buffer = nullptr;  ///< stays alive until the runner unmaps it (drop_sets or the runner's end)
+  dtype type = dtype::f32;
+  std::vector<std::int64_t> shape;        ///< row-major, dense
+  bool writable = false;                  ///< outputs; inputs are mapped writable too, so that a modification is seen and named
+};
+
+/// All tensors of one call.
+struct buffer_set {
+  std::vector<tensor_binding> inputs, outputs;
+  std::vector<std::int64_t> axes;
+};
+
+struct runner_options {
+  std::filesystem::path library;          ///< shared object with `launch`
+  std::vector<int> cores;                 ///< CPU ids the kernel may use; also OMP places, bound
+  std::uint64_t workspace_bytes = 64u << 20;
+  std::int64_t memory_limit_bytes = std::int64_t{8} << 30;
+  double load_timeout_s = 20;
+  bool trusted = false;                   ///< reference and builtin baselines: may link vendor libraries; same sandbox
+  std::vector<std::filesystem::path> readable;  ///< extra read-only paths inside the sandbox
+  std::vector<std::pair<std::string, std::string>> environment;  ///< extra variables
+};
+
+enum class call_status : std::uint8_t {
+  ok,
+  refused,         ///< launch returned non-zero
+  crashed,         ///< died by a signal
+  out_of_bounds,   ///< died by a fault on a guard page of a buffer
+  exited,          ///< ended without answering (_exit, abort is `crashed`)
+  timeout,         ///< the whole process tree was killed
+  resource_limit,  ///< memory, descriptors, output
+  lost,            ///< the harness itself failed: infrastructure
+};
+
+struct call_result {
+  call_status status = call_status::lost;
+  std::string detail;
+  double wall_ns = 0;                  ///< outside clock around the whole batch
+  std::vector<double> inside_ns;       ///< the runner's own clock per call: a second opinion, never a verdict
+};
+
+/// Drives one runner process. Not thread-safe. The process tree dies with this object, and with this process.
+class runner_client {
+ public:
+  /// Starts the sandboxed process and loads the library. Failure to load is an error of kind bad_request whose message is the loader's;
+  /// a sandbox that can't be set up is missing_here; anything else infrastructure.
+  [[nodiscard]] static result<std::unique_ptr<runner_client>> start(const runner_options& options);
+  virtual ~runner_client() = default;
+  /// Makes a buffer set known to the runner (its memfds are sent by SCM_RIGHTS and mapped between guard pages). Returns its number.
+  [[nodiscard]] virtual result<int> add_set(const buffer_set& set) = 0;
+  [[nodiscard]] virtual result<void> drop_sets() = 0;
+  /// Calls launch once for each number in `sets`, in that order, in one batch under one outside clock.
+  [[nodiscard]] virtual call_result call(const std::vector<int>& sets, double timeout_s) = 0;
+  [[nodiscard]] virtual bool alive() const = 0;
+  /// Bounded tail of what the process wrote to stdout and stderr.
+  [[nodiscard]] virtual std::string output_tail() = 0;
+  /// Median outside time of an empty batch (no calls): the harness's own share of wall_ns.
+  [[nodiscard]] virtual double empty_call_ns() = 0;
+};
+
+}  // namespace kernsmith::harness

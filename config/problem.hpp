@@ -1,0 +1,126 @@
+// A problem: what to compute, on which workloads, compared how. Immutable once loaded; named by the hash of its meaning.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/definition.hpp"
+#include "config/dtype.hpp"
+#include "config/error.hpp"
+
+namespace kernsmith {
+
+/// How an input is filled.
+struct init_spec {
+  enum class kind : std::uint8_t { normal, uniform, integers, zipf, constant, arange, sorted, file };
+  kind which = kind::normal;
+  bool is_default = true;  ///< not written by the user
+  double mean = 0, std = 1;
+  double lo = 0, hi = 1;          ///< uniform: [lo, hi); integers: both ends included
+  double alpha = 1;               ///< zipf
+  std::int64_t n = 0;             ///< zipf: values 0..n-1
+  double value = 0;               ///< constant
+  double start = 0, step = 1;     ///< arange
+  std::vector<init_spec> of;      ///< sorted: the one spec whose values are sorted along the last dimension
+  std::filesystem::path file;     ///< file: raw little-endian elements, row-major, absolute path
+};
+
+enum class tensor_role : std::uint8_t { input, output, intermediate };
+
+struct tensor_declaration {
+  std::string name;
+  tensor_role role = tensor_role::input;
+  dtype type = dtype::f32;
+  bool type_declared = false;  ///< intermediates: the user gave the dtype, so values are rounded to it
+  std::vector<dim> shape;
+  init_spec init;              ///< inputs
+  std::optional<double> pad;   ///< value of a load that falls outside; none: such loads are refused
+  /// Inputs used as gather indices: values must stay in [0, extent) for each of these extents (all must hold).
+  std::vector<dim> index_limits;
+  source_place place;
+};
+
+struct workload {
+  std::vector<std::int64_t> axes;  ///< extents, parallel to problem::axes
+  double weight = 1.0;
+};
+
+enum class compare_mode : std::uint8_t { bitwise, ulp, allclose, normwise };
+
+struct compare_spec {
+  compare_mode mode = compare_mode::allclose;
+  double atol = 1e-6;  ///< allclose: |y - r| <= atol + rtol * |r|
+  double rtol = 1e-5;
+  double ulp = 0;      ///< ulp: distance in units of the output's dtype
+  double norm = 0;     ///< normwise: ||y - r|| <= norm * ||r||
+  bool written = false;  ///< false: defaults by output dtype apply (see default_compare)
+};
+
+struct precision_contract {
+  dtype lowest = dtype::f32;   ///< nothing below this inside the kernel
+  double error_multiple = 4;   ///< candidate's error may be at most this multiple of the reference's own, where stated
+  bool written = false;
+};
+
+enum class metric : std::uint8_t { latency, p90, p99, throughput };
+
+/// Source code a user hands over: reference, baseline or seed kernel.
+struct source_file {
+  std::string language;  ///< "cpp" | "python"
+  std::filesystem::path path;
+  std::string text;
+  std::string name;
+};
+
+struct baseline_spec {
+  std::string name;
+  std::string builtin;  ///< "naive" | "openblas" | "pytorch" | "torch.compile" | "cublas"; empty with a source
+  std::optional<source_file> source;
+};
+
+struct axis {
+  std::string name;
+  std::int64_t extent = 1;
+};
+
+struct problem {
+  std::string name;
+  std::string hash;  ///< 32 hex digits over the meaning: whitespace, comments, file name and key order don't count
+  std::filesystem::path path;
+  std::vector<axis> axes;
+  std::vector<tensor_declaration> tensors;  ///< inputs, then outputs, then intermediates, each in file order
+  std::vector<statement> statements;        ///< empty when `reference` is given
+  std::optional<source_file> reference;
+  std::vector<baseline_spec> baselines;     ///< never empty; the first is the one speed-up is counted against
+  std::vector<source_file> seed_kernels;
+  std::vector<workload> workloads;          ///< never empty
+  compare_spec compare;
+  precision_contract precision;
+  metric objective = metric::latency;
+
+  [[nodiscard]] std::vector<int> inputs() const;
+  [[nodiscard]] std::vector<int> outputs() const;
+};
+
+/// Extent of `d` under the axes of one workload.
+[[nodiscard]] std::int64_t extent_of(const dim& d, const std::vector<std::int64_t>& axes);
+/// Shape of a tensor under the axes of one workload.
+[[nodiscard]] std::vector<std::int64_t> shape_of(const tensor_declaration& tensor, const std::vector<std::int64_t>& axes);
+[[nodiscard]] std::int64_t element_count(const std::vector<std::int64_t>& shape);
+
+/// Are these axes a legal workload: positive extents, no more than max_elements, every load without pad in range?
+/// The message says which load and what it reaches.
+[[nodiscard]] result<void> check_axes(const problem& p, const std::vector<std::int64_t>& axes);
+
+inline constexpr std::int64_t max_elements_per_tensor = std::int64_t{1} << 32;
+
+/// Loads and validates a problem file. Errors carry "file:line:column: what is wrong; what to do".
+[[nodiscard]] result<problem> load_problem(const std::filesystem::path& file);
+/// Same from memory; `file` is used for messages and for resolving relative sources.
+[[nodiscard]] result<problem> parse_problem(const std::string& text, const std::filesystem::path& file);
+
+}  // namespace kernsmith
