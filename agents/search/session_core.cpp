@@ -86,6 +86,7 @@ void session_core::on_generated(std::int64_t move_id, const result<proposal>& ma
     w.evaluation.detail = made.error().message;
     w.evaluation.stage = "generate";
     conclude(w, queue_);
+    release_waiting();
     return;
   }
   w.source = made->source;
@@ -116,6 +117,7 @@ void session_core::on_built(std::int64_t move_id, bool final_round, const build_
     w.evaluation.detail = report.detail;
     w.evaluation.stage = "build";
     conclude(w, queue_);
+    if (!final_round) release_waiting();
     return;
   }
   if (final_round) {
@@ -123,13 +125,17 @@ void session_core::on_built(std::int64_t move_id, bool final_round, const build_
     queue_.push_back(evaluate_step{move_id, true});
     return;
   }
-  // Earlier moves must be built before it is known whether this one is a twin: deciding by what happened to be ready would make the
-  // outcome depend on timing.
   w.at = phase::waiting_for_twin;
+  release_waiting();
+}
+
+// Earlier moves must be built before it is known whether a later one is a twin: deciding by what happened to be ready would make the
+// outcome depend on timing.
+void session_core::release_waiting() {
   for (auto& [id, other] : moves_) {
     if (other.at == phase::generating || other.at == phase::building) break;
     if (other.at != phase::waiting_for_twin) continue;
-    if (work* twin = twin_of(other)) {
+    if (const work* twin = twin_of(other)) {
       if (twin->at == phase::done || twin->at == phase::recording) adopt_twin(other, *twin);
     } else {
       other.at = phase::evaluating;

@@ -110,6 +110,7 @@ class session_core {
 
   void begin(const move& next, std::vector<step>& steps);
   void settle(work& w);
+  void release_waiting();
   void adopt_twin(work& w, const work& twin);
   [[nodiscard]] work* twin_of(const work& w);
   void conclude(work& w, std::vector<step>& steps);
