@@ -166,6 +166,12 @@ struct session {
 };
 KS_RECORD(session, id, problem, problem_name, problem_blob, target, policy, synthesizers, seed, budget, time_limit_s, stop_at, stall, lookahead, warm_starts, state, stopped_by, best, best_speedup, baselines, control, fingerprint, wall_s, started, finished)
 
+/// A problem file as it was given, so that any stored result can be explained later.
+struct problem_text {
+  std::string hash, name, text;
+};
+KS_RECORD(problem_text, hash, name, text)
+
 /// Best verified candidate for a problem x target x device.
 struct champion {
   std::string problem, target, device;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -48,7 +49,9 @@ class store {
   [[nodiscard]] static result<std::unique_ptr<store>> open(const std::filesystem::path& directory, bool read_only = false);
   virtual ~store() = default;
 
-  /// Atomic and, when `durable`, synced. Returns the events with their sequence numbers.
+  /// Atomic and, when `durable`, synced: once it returns, neither kill -9 nor (when durable) a power cut loses it. Returns the events with their
+  /// sequence numbers. Errors: infrastructure (disk full, lost disk: nothing of the batch is there afterwards, reads go on), bug (a record
+  /// without an id, too long), bad_request (a blob that is too long), missing_here (opened read-only).
   [[nodiscard]] virtual result<std::vector<event>> commit(write_batch batch, bool durable = true) = 0;
 
   /// `id` may be a unique prefix, with or without its "sess-" part. Errors (bad_request): none, or several (which are named).
@@ -59,9 +62,14 @@ class store {
   [[nodiscard]] virtual std::vector<session> sessions() const = 0;  ///< oldest first
   /// In order of move number.
   [[nodiscard]] virtual std::vector<candidate> candidates_of(std::string_view session_id) const = 0;
+  /// In the order in which they were first written.
   [[nodiscard]] virtual std::vector<evaluation> evaluations_of(std::string_view session_id) const = 0;
-  /// The newest unfinished session of problem x target with the same policy, seed and budget; bad_request when there is none.
-  [[nodiscard]] virtual result<session> resumable(std::string_view problem_hash, std::string_view target) const = 0;
+  /// The newest unfinished session of problem x target for which `matches` holds (same policy, seed, budget: the caller says); without it, any.
+  /// Errors (bad_request): there is none.
+  [[nodiscard]] virtual result<session> resumable(std::string_view problem_hash, std::string_view target,
+                                                  const std::function<bool(const session&)>& matches = {}) const = 0;
+  /// By hash or unique prefix. Errors (bad_request): none, or several.
+  [[nodiscard]] virtual result<problem_text> get_problem(std::string_view hash) const = 0;
   /// Any passed or failed evaluation of this candidate id on this device and flags, whatever session it came from.
   [[nodiscard]] virtual std::vector<evaluation> evaluations_for_candidate(std::string_view candidate_id) const = 0;
   [[nodiscard]] virtual result<champion> get_champion(std::string_view problem_hash, std::string_view target, std::string_view device) const = 0;
@@ -75,6 +83,12 @@ class store {
   /// Sequence number of the last vector write of a kind: tells whether an index is behind.
   [[nodiscard]] virtual std::uint64_t vector_version(std::string_view kind) const = 0;
   [[nodiscard]] virtual const std::filesystem::path& directory() const = 0;
+  /// Records that the list queries above left out because they could not be read; 0 in a healthy store.
+  [[nodiscard]] virtual std::uint64_t unreadable_records() const = 0;
+
+ protected:
+  /// What a batch holds, for the implementation.
+  [[nodiscard]] static write_batch::impl& contents(write_batch& batch) { return *batch.impl_; }
 };
 
 }  // namespace kernsmith::memory
