@@ -15,18 +15,25 @@ struct piece {
   std::string_view name;
   std::vector<std::string_view> needs;
   std::vector<std::string_view> text;
+  std::string_view f64_text = {};  ///< overloads on doubles: only together with "simd64"
 };
 
 /// In dependency order: a piece needs only what stands before it.
 const std::vector<piece>& pieces() {
   static const std::vector<piece> all = {
-      {"types", {}, {prelude::types_text}},           {"simd", {"types"}, {prelude::simd_text, prelude::simd_memory_text}},
-      {"simd64", {"simd"}, {prelude::simd64_text}},   {"exp", {"simd64"}, {prelude::exp_text}},
-      {"log", {"simd64"}, {prelude::log_text}},       {"log1p", {"log"}, {prelude::log1p_text}},
-      {"expm1", {"exp"}, {prelude::expm1_text}},      {"tanh", {"exp"}, {prelude::tanh_text}},
-      {"erf", {"exp"}, {prelude::erf_text}},          {"sigmoid", {"exp"}, {prelude::sigmoid_text}},
-      {"sincos", {"simd64"}, {prelude::sincos_text}}, {"pow", {"exp", "log"}, {prelude::pow_text}},
-      {"rsqrt", {"simd64"}, {prelude::rsqrt_text}},
+      {"types", {}, {prelude::types_text}},
+      {"simd", {"types"}, {prelude::simd_text, prelude::simd_memory_text}},
+      {"simd64", {"simd"}, {prelude::simd64_text}},
+      {"exp", {"simd"}, {prelude::exp_text}, prelude::exp_f64_text},
+      {"log", {"simd"}, {prelude::log_text}, prelude::log_f64_text},
+      {"log1p", {"log"}, {prelude::log1p_text}, prelude::log1p_f64_text},
+      {"expm1", {"exp"}, {prelude::expm1_text}, prelude::expm1_f64_text},
+      {"tanh", {"exp"}, {prelude::tanh_text}, prelude::tanh_f64_text},
+      {"erf", {"exp"}, {prelude::erf_text}, prelude::erf_f64_text},
+      {"sigmoid", {"exp"}, {prelude::sigmoid_text}, prelude::sigmoid_f64_text},
+      {"sincos", {"simd"}, {prelude::sincos_text}, prelude::sincos_f64_text},
+      {"pow", {"exp", "log", "simd64"}, {prelude::pow_text}, prelude::pow_f64_text},
+      {"rsqrt", {"simd"}, {prelude::rsqrt_text}, prelude::rsqrt_f64_text},
   };
   return all;
 }
@@ -99,6 +106,7 @@ std::string prelude_text(const std::set<std::string>& wanted) {
   for (const piece& p : pieces()) {
     if (!needed.contains(p.name)) continue;
     for (const std::string_view part : p.text) text.append(part).append("\n");
+    if (needed.contains("simd64") && !p.f64_text.empty()) text.append(p.f64_text).append("\n");
   }
   return text;
 }

@@ -35,4 +35,66 @@ const std::string_view exp_text = R"cpp(// ---- exp ----
                                         }
 )cpp";
 
+const std::string_view exp_f64_text = R"cpp(// ---- exp in doubles: the same scheme, minimax fit of relative error 2^-64, at most 1 ulp ----
+                                            static inline vd vscale(vd x, vd n) {
+#if KS_AVX512
+                                              return (vd)_mm512_scalef_pd((__m512d)x, (__m512d)n);
+#else
+                                              const vl whole = (vl)_mm256_cvtepi32_epi64(_mm256_cvtpd_epi32((__m256d)vmin(vmax(n, vsetd(-2044.0)), vsetd(2046.0))));
+                                              const vl half = whole >> 1;
+                                              return x * (vd)((half + 1023) << 52) * (vd)((whole - half + 1023) << 52);
+#endif
+                                            }
+                                            static inline vd vexp(vd x) {
+                                              x = vmin(vsetd(710.0), vmax(vsetd(-746.0), x));
+                                              const vd n = vround(x * 0x1.71547652b82fep+0);
+                                              const vd r = vfma(n, vsetd(-0x1.abc9e3b39803fp-56), vfma(n, vsetd(-0x1.62e42fefa39efp-1), x));
+                                              vd p = vfma(vsetd(0x1.1e3cd8160f88fp-29), r, vsetd(0x1.af6c61115528dp-26));
+                                              p = vfma(p, r, vsetd(0x1.27e5b4f336b1dp-22));
+                                              p = vfma(p, r, vsetd(0x1.71ddefdc92716p-19));
+                                              p = vfma(p, r, vsetd(0x1.a01a0135fc258p-16));
+                                              p = vfma(p, r, vsetd(0x1.a01a01b398f75p-13));
+                                              p = vfma(p, r, vsetd(0x1.6c16c16c30783p-10));
+                                              p = vfma(p, r, vsetd(0x1.111111110ec1ap-7));
+                                              p = vfma(p, r, vsetd(0x1.5555555555502p-5));
+                                              p = vfma(p, r, vsetd(0x1.555555555555bp-3));
+                                              p = vfma(p, r, vsetd(0x1p-1));
+                                              return vscale(vfma(p * r, r, r) + 1.0, n);
+                                            }
+)cpp";
+
+const std::string_view expm1_text = R"cpp(// ---- expm1: 2^n (expm1(r) + 1) - 1 without losing the small terms; at most 2 ulp ----
+                                          static inline vf vexpm1(vf x) {
+                                            const vf inside = vmin(vset(89.0f), vmax(vset(-104.0f), x));
+                                            vf n;
+                                            const vf r = ks_exp_split(inside, n);
+                                            const vf p = vfma(ks_exp_reduced(r) * r, r, r), scale = vscale(vset(1.0f), n);
+                                            const vf y = vselect(n > 24.0f, vscale(p + 1.0f, n), vfma(scale, p, scale - 1.0f));  // beyond
+                                                                                                                                 // 2^24 the
+                                                                                                                                 // -1 is
+                                                                                                                                 // lost in
+                                                                                                                                 // rounding
+                                            return vselect(x == 0.0f, x, y);                                                     // keeps -0
+                                          }
+)cpp";
+
+const std::string_view expm1_f64_text = R"cpp(static inline vd vexpm1(vd x) {
+                                                return ks_each(x, [](double v) { return std::expm1(v); });
+                                              }  // libm, lane by lane
+)cpp";
+
+const std::string_view sigmoid_text = R"cpp(// ---- sigmoid: exp of the negative magnitude never overflows; at most 2 ulp, subnormal results
+                                            // included ----
+                                            static inline vf vsigmoid(vf x) {
+                                              const vf e = vexp(-vabs(x));
+                                              return vselect(x < 0.0f, e, vset(1.0f)) / (1.0f + e);
+                                            }
+)cpp";
+
+const std::string_view sigmoid_f64_text = R"cpp(static inline vd vsigmoid(vd x) {
+                                                  const vd e = vexp(-vabs(x));
+                                                  return vselect(x < 0.0, e, vsetd(1.0)) / (1.0 + e);
+                                                }
+)cpp";
+
 }  // namespace kernsmith::agents::prelude

@@ -12,14 +12,24 @@ extern const std::string_view simd_text;
 extern const std::string_view simd_memory_text;  ///< second half of "simd": loads, stores, conversions
 extern const std::string_view simd64_text;
 extern const std::string_view exp_text;
+extern const std::string_view exp_f64_text;
 extern const std::string_view log_text;
+extern const std::string_view log_f64_text;
 extern const std::string_view tanh_text;
+extern const std::string_view tanh_f64_text;
 extern const std::string_view erf_text;
+extern const std::string_view erf_f64_text;
 extern const std::string_view sigmoid_text;
+extern const std::string_view sigmoid_f64_text;
 extern const std::string_view log1p_text;
+extern const std::string_view log1p_f64_text;
 extern const std::string_view expm1_text;
+extern const std::string_view expm1_f64_text;
 extern const std::string_view sincos_text;
+extern const std::string_view sincos_f64_text;
 extern const std::string_view pow_text;
+extern const std::string_view pow_f64_text;
 extern const std::string_view rsqrt_text;
+extern const std::string_view rsqrt_f64_text;
 
 }  // namespace kernsmith::agents::prelude
