@@ -83,7 +83,7 @@ const std::string_view expm1_f64_text = R"cpp(static inline vd vexpm1(vd x) {
                                               }  // libm, lane by lane
 )cpp";
 
-const std::string_view sigmoid_text = R"cpp(// ---- sigmoid: exp of the negative magnitude never overflows; at most 2 ulp, subnormal results
+const std::string_view sigmoid_text = R"cpp(// ---- sigmoid: exp of the negative magnitude never overflows; at most 2.5 ulp, subnormal results
                                             // included ----
                                             static inline vf vsigmoid(vf x) {
                                               const vf e = vexp(-vabs(x));
