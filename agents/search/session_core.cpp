@@ -204,6 +204,17 @@ void session_core::on_control(const memory::control_result& control) {
   control_known_ = true;
 }
 
+void session_core::on_abandoned(std::int64_t move_id, bool final_round) {
+  stop("interrupted");
+  if (final_round) {
+    finals_.erase(move_id);
+    final_now_.reset();
+    return;
+  }
+  moves_.erase(move_id);
+  release_waiting();
+}
+
 void session_core::stop(const std::string& reason) {
   if (stop_reason_.empty() || reason == "interrupted") stop_reason_ = reason;
 }
@@ -275,6 +286,12 @@ std::optional<memory::candidate> session_core::candidate_of(std::int64_t move_id
   const auto w = moves_.find(move_id);
   if (w == moves_.end()) return std::nullopt;
   return w->second.candidate;
+}
+
+std::string session_core::source_of(const std::string& candidate_id) const {
+  for (const auto& [id, w] : moves_)
+    if (w.candidate.id == candidate_id) return w.source;
+  return {};
 }
 
 }  // namespace kernsmith::agents

@@ -84,6 +84,8 @@ class session_core {
   void on_evaluated(std::int64_t move_id, bool final_round, const memory::evaluation& evaluation);
   void on_recorded(std::int64_t move_id, bool final_round);
   void on_control(const memory::control_result& control);
+  /// The work on a move was given up because of an interruption: nothing is recorded, and a resume makes the move again.
+  void on_abandoned(std::int64_t move_id, bool final_round);
   /// No new moves. "time" goes on to the final measurements; "interrupted" ends as soon as outstanding work is recorded.
   void stop(const std::string& reason);
 
@@ -94,6 +96,8 @@ class session_core {
   [[nodiscard]] std::vector<memory::evaluation> history() const;
   [[nodiscard]] const memory::session& session() const { return session_; }
   [[nodiscard]] std::optional<memory::candidate> candidate_of(std::int64_t move_id) const;
+  /// Empty when unknown.
+  [[nodiscard]] std::string source_of(const std::string& candidate_id) const;
   [[nodiscard]] double best_speedup() const { return best_speedup_; }
 
  private:

@@ -1,0 +1,50 @@
+// EVALUATOR and BUILDER: one device slot of this host. Both block (compilers, kernels): spawn detached, once, for the life of the process.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "actors/core_plan.hpp"
+#include "actors/interfaces.hpp"
+
+namespace kernsmith::actors {
+
+/// Opens the evaluator of a problem on some cores. Tests put their own here.
+using evaluator_factory = std::function<result<std::unique_ptr<cpp::evaluator>>(const problem& p, const std::vector<int>& cores, std::uint64_t seed)>;
+
+/// The admitted problems of one slot, by session. A builder compiles through the same evaluator while the slot measures another candidate.
+class admitted_problems {
+ public:
+  void put(const std::string& session, std::shared_ptr<cpp::evaluator> opened);
+  [[nodiscard]] std::shared_ptr<cpp::evaluator> get(const std::string& session) const;
+  void drop(const std::string& session);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<cpp::evaluator>> open_;
+};
+
+struct slot_config {
+  std::vector<int> cores;
+  evaluator_factory open;
+  std::shared_ptr<admitted_problems> admitted;
+  std::shared_ptr<core_gate> gate;
+};
+
+struct evaluator_state {
+  static inline const char* name = "evaluator";
+  slot_config config;
+};
+struct builder_state {
+  static inline const char* name = "builder";
+  slot_config config;
+};
+
+evaluator_actor::behavior_type evaluator_slot(evaluator_actor::stateful_pointer<evaluator_state> self, slot_config config);
+builder_actor::behavior_type builder_slot(builder_actor::stateful_pointer<builder_state> self, slot_config config);
+
+}  // namespace kernsmith::actors
