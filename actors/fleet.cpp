@@ -148,7 +148,7 @@ fleet_actor::behavior_type fleet(fleet_pointer self, fleet_config config) {
   self->set_down_handler([self](const caf::down_msg& down) { on_death(self, down); });
   self->set_exit_handler([self](const caf::exit_msg& exit) {
     for (const worker& w : self->state.workers)
-      if (w.actor) caf::anon_send_exit(caf::actor_cast<caf::actor>(w.actor), exit.reason);
+      if (w.actor) self->send_exit(caf::actor_cast<caf::actor>(w.actor), exit.reason);
     self->quit(exit.reason);
   });
   add_workers(self);
