@@ -1,5 +1,6 @@
-// The verifier's end of one kernsmith-runner: starts it in the sandbox, hands it buffers, has it call the kernel, and reads the outside clock.
-// Nothing that the runner says is trusted beyond choosing between two words for a failure; the verdict comes from buffers and clocks read here.
+// The verifier's end of one kernsmith-runner: starts it in the sandbox, hands it buffers, has it call the kernel, and reads the outside
+// clock. Nothing that the runner says is trusted beyond choosing between two words for a failure; the verdict comes from buffers and clocks
+// read here.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,8 @@ namespace kernsmith::harness {
 struct tensor_binding {
   const shared_buffer* buffer = nullptr;  ///< stays alive until the runner unmaps it (drop_sets or the runner's end)
   dtype type = dtype::f32;
-  std::vector<std::int64_t> shape;        ///< row-major, dense
-  bool writable = false;                  ///< outputs; inputs are mapped writable too, so that a modification is seen and named
+  std::vector<std::int64_t> shape;  ///< row-major, dense
+  bool writable = false;            ///< outputs; inputs are mapped writable too, so that a modification is seen and named
 };
 
 /// All tensors of one call.
@@ -29,12 +30,12 @@ struct buffer_set {
 };
 
 struct runner_options {
-  std::filesystem::path library;          ///< shared object with `launch`
-  std::vector<int> cores;                 ///< CPU ids the kernel may use; also OMP places, bound
+  std::filesystem::path library;  ///< shared object with `launch`
+  std::vector<int> cores;         ///< CPU ids the kernel may use; also OMP places, bound
   std::uint64_t workspace_bytes = 64u << 20;
   std::int64_t memory_limit_bytes = std::int64_t{8} << 30;
   double load_timeout_s = 20;
-  bool trusted = false;                   ///< reference and builtin baselines: may link vendor libraries; same sandbox
+  bool trusted = false;                         ///< reference and builtin baselines: may link vendor libraries; same sandbox
   std::vector<std::filesystem::path> readable;  ///< extra read-only paths inside the sandbox
   std::vector<std::pair<std::string, std::string>> environment;  ///< extra variables
 };
@@ -53,25 +54,32 @@ enum class call_status : std::uint8_t {
 struct call_result {
   call_status status = call_status::lost;
   std::string detail;
-  double wall_ns = 0;                  ///< outside clock around the whole batch
-  std::vector<double> inside_ns;       ///< the runner's own clock per call: a second opinion, never a verdict
+  double wall_ns = 0;             ///< outside clock around the whole batch
+  std::vector<double> inside_ns;  ///< the runner's own clock per call: a second opinion, never a verdict
+  double cpu_ns = 0;              ///< CPU time that the runner's process used in the batch, as the kernel counts it outside
+  double cpu_at_answer_ns = 0;    ///< cpu_ns() right after the answer: later growth is work left behind in a thread
 };
 
 /// Drives one runner process. Not thread-safe. The process tree dies with this object, and with this process.
 class runner_client {
  public:
   /// Starts the sandboxed process and loads the library. Failure to load is an error of kind bad_request whose message is the loader's;
-  /// a sandbox that can't be set up is missing_here; anything else infrastructure.
+  /// a sandbox that can't be set up is missing_here; anything else infrastructure. A library that ends its process while it loads (a
+  /// constructor that crashes, exits or never returns) gives a client that is not alive() and whose call() says so.
   [[nodiscard]] static result<std::unique_ptr<runner_client>> start(const runner_options& options);
   virtual ~runner_client() = default;
   /// Makes a buffer set known to the runner (its memfds are sent by SCM_RIGHTS and mapped between guard pages). Returns its number.
+  /// When the runner has ended by the candidate's doing, a number is still given and call() tells the end.
   [[nodiscard]] virtual result<int> add_set(const buffer_set& set) = 0;
   [[nodiscard]] virtual result<void> drop_sets() = 0;
   /// Calls launch once for each number in `sets`, in that order, in one batch under one outside clock.
   [[nodiscard]] virtual call_result call(const std::vector<int>& sets, double timeout_s) = 0;
+  /// False after any result other than ok and refused.
   [[nodiscard]] virtual bool alive() const = 0;
   /// Bounded tail of what the process wrote to stdout and stderr.
   [[nodiscard]] virtual std::string output_tail() = 0;
+  /// CPU time of the runner's process since it began, all threads; 0 when it has ended.
+  [[nodiscard]] virtual double cpu_ns() const = 0;
   /// Median outside time of an empty batch (no calls): the harness's own share of wall_ns.
   [[nodiscard]] virtual double empty_call_ns() = 0;
 };

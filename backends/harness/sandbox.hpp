@@ -12,25 +12,28 @@
 namespace kernsmith::harness {
 
 struct sandbox_spec {
-  std::vector<std::string> command;                     ///< absolute program and arguments, as seen inside
-  std::vector<std::filesystem::path> read_only;         ///< bound at the same path; /usr, /lib*, /bin, and toolchain paths are always there
+  std::vector<std::string> command;              ///< absolute program and arguments, as seen inside
+  std::vector<std::filesystem::path> read_only;  ///< bound at the same path; /usr, /lib*, /bin, and toolchain paths are always there
   std::vector<std::pair<std::filesystem::path, std::filesystem::path>> writable;  ///< outside -> inside
-  std::vector<std::pair<std::string, std::string>> environment;  ///< complete: nothing is inherited
+  std::vector<std::pair<std::string, std::string>> environment;                   ///< complete: nothing is inherited
   std::string working_directory = "/tmp";
-  std::vector<std::pair<int, int>> descriptors;         ///< outside -> inside descriptor numbers to keep open (0, 1, 2 are set by the caller of spawn)
-  std::int64_t tmpfs_bytes = std::int64_t{256} << 20;   ///< private /tmp
+  std::vector<std::pair<int, int>>
+      descriptors;  ///< outside -> inside descriptor numbers to keep open (0, 1, 2 are set by the caller of spawn)
+  std::int64_t tmpfs_bytes = std::int64_t{256} << 20;       ///< private /tmp
   std::int64_t memory_limit_bytes = std::int64_t{8} << 30;  ///< watched by polling the tree's resident size
   std::int64_t max_file_bytes = std::int64_t{256} << 20;
-  int max_processes = 256;
-  std::vector<int> cores;                               ///< affinity of the tree; empty: all
+  int max_processes = 256;  ///< threads count, too
+  bool may_fork = true;     ///< false: threads only, enforced by the seccomp filter
+  std::vector<int> cores;   ///< affinity of the tree; empty: all
 };
 
 /// A finished command.
 struct command_result {
-  int exit_status = -1;      ///< exit code, or -signal
+  int exit_status = -1;  ///< exit code, or -signal
   bool timed_out = false;
   bool memory_exceeded = false;
-  std::string output;        ///< stdout and stderr together: bounded head and tail
+  bool processes_exceeded = false;  ///< more than max_processes
+  std::string output;               ///< stdout and stderr together: bounded head and tail
   double wall_s = 0;
 };
 
@@ -38,7 +41,8 @@ struct command_result {
 /// namespaces are refused (the message names the remedy); infrastructure when it could not be started.
 [[nodiscard]] result<command_result> run_sandboxed(const sandbox_spec& spec, double timeout_s);
 
-/// Argument vector that starts `spec.command` in the sandbox, and the seccomp program's descriptor it refers to; for long-lived processes (runner_client).
+/// Argument vector that starts `spec.command` in the sandbox, and the seccomp program's descriptor it refers to; for long-lived processes
+/// (runner_client).
 struct sandbox_invocation {
   std::vector<std::string> arguments;
   int seccomp_descriptor = -1;  ///< owned by the caller; becomes descriptor `seccomp_target` in the child

@@ -1,0 +1,34 @@
+#include "backends/harness/find_runner.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace kernsmith::harness {
+
+namespace fs = std::filesystem;
+
+result<fs::path> find_runner() {
+  const auto runs = [](const fs::path& path) { return ::access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path); };
+  std::error_code failed;
+  if (const char* set = std::getenv("KERNSMITH_RUNNER"); set != nullptr && *set != '\0') {
+    const fs::path given = fs::absolute(set, failed);
+    if (runs(given)) return given;
+    return fail(fault::missing_here, fmt::format("KERNSMITH_RUNNER names {}, which is not a program", given.string()));
+  }
+  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
+  if (failed) return fail(fault::infrastructure, "reading /proc/self/exe: " + failed.message());
+  const fs::path here = self.parent_path();
+  std::string looked_at;
+  for (const fs::path& folder : {here, here.parent_path() / "libexec", here.parent_path() / "bin", here / "bin"}) {
+    const fs::path candidate = folder / "kernsmith-runner";
+    if (runs(candidate)) return candidate;
+    looked_at += (looked_at.empty() ? "" : ", ") + candidate.string();
+  }
+  return fail(fault::missing_here,
+              fmt::format("kernsmith-runner is missing (looked at {}); build it, or name it in KERNSMITH_RUNNER", looked_at));
+}
+
+}  // namespace kernsmith::harness

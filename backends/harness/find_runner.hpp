@@ -1,0 +1,14 @@
+// Where the kernsmith-runner program is.
+#pragma once
+
+#include <filesystem>
+
+#include "config/error.hpp"
+
+namespace kernsmith::harness {
+
+/// $KERNSMITH_RUNNER if set; else kernsmith-runner beside this program, in ../libexec or ../bin of it, or (test programs) in bin/ beside it
+/// or above it. missing_here with the places looked at.
+[[nodiscard]] result<std::filesystem::path> find_runner();
+
+}  // namespace kernsmith::harness

@@ -1,0 +1,26 @@
+#include "backends/harness/openmp_environment.hpp"
+
+#include <fmt/format.h>
+
+namespace kernsmith::harness {
+
+std::vector<std::pair<std::string, std::string>> openmp_environment(const std::vector<int>& cores) {
+  std::string places;
+  for (const int core : cores) places += fmt::format("{}{{{}}}", places.empty() ? "" : ",", core);
+  const std::string threads = std::to_string(cores.size());
+  return {
+      {"OMP_NUM_THREADS", threads},
+      {"OMP_THREAD_LIMIT", threads},
+      {"OMP_DYNAMIC", "false"},
+      {"OMP_PROC_BIND", "true"},
+      {"OMP_PLACES", places},
+      // Idle OpenMP threads spin before they sleep, by default for milliseconds. Candidate and baseline take turns on the same cores, so
+      // one leg's spinning would run into the other's timed calls. No spinning at all would charge every parallel region a wake-up from
+      // sleep. The count is between: long enough to bridge the regions of one kernel, over before the other leg begins.
+      {"OMP_WAIT_POLICY", "passive"},
+      {"GOMP_SPINCOUNT", "1000"},
+      {"OPENBLAS_NUM_THREADS", threads},
+  };
+}
+
+}  // namespace kernsmith::harness

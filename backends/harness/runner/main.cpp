@@ -1,0 +1,124 @@
+// kernsmith-runner: hosts one candidate inside the sandbox. Loads its library, maps the verifier's buffers, calls `launch` when told.
+//
+//     kernsmith-runner LIBRARY THREADS WORKSPACE_BYTES
+//
+// The candidate's code runs in this process and can rewrite anything in it. Nothing here is trusted: what a call cost is read from the
+// verifier's clock, whether it was right from the verifier's buffers. Limits, affinity and the OpenMP variables were set before this
+// program began, so they stand when the library (and libgomp with it) loads.
+#include <dlfcn.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#include "backends/harness/guarded_mapping.hpp"
+#include "backends/harness/runner/channel.hpp"
+#include "backends/harness/runner/faults.hpp"
+#include "backends/harness/runner/tensors.hpp"
+
+namespace kernsmith::runner {
+
+namespace {
+
+using launch_function = int (*)(const ks_tensor*, int, ks_tensor*, int, ks_launch*);
+
+double inside_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+launch_function load(const char* library) {
+  void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) give_up(wire::answer_kind::load_failed, ::dlerror());
+  void* const symbol = ::dlsym(handle, "launch");
+  if (symbol == nullptr) {
+    give_up(wire::answer_kind::load_failed,
+            "the library has no function `launch` with C linkage: extern \"C\" int launch(const ks_tensor* in, int n_in, ks_tensor* out, "
+            "int n_out, ks_launch* ctx)");
+  }
+  return reinterpret_cast<launch_function>(symbol);
+}
+
+/// Calls each set in order; stops at the first that is refused. The answer carries this process's own time for each call.
+void call_batch(const message& request, tensor_store& store, launch_function launch, ks_launch context) {
+  static double times[wire::max_batch_calls];
+  wire::answer_header header{};
+  header.kind = wire::answer_kind::done;
+  header.sequence = request.header.sequence;
+  if (request.header.count > wire::max_batch_calls || request.body.size() < request.header.count * sizeof(std::uint32_t)) {
+    give_up(wire::answer_kind::broken, "a batch is larger than its message");
+  }
+  for (std::uint32_t i = 0; i < request.header.count && header.kind == wire::answer_kind::done; ++i) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, request.body.data() + i * sizeof number, sizeof number);
+    tensor_set* const set = store.find(number);
+    if (set == nullptr) give_up(wire::answer_kind::broken, "a batch names a set that is not there");
+    context.axes = set->axes;
+    context.n_axes = set->n_axes;
+    const double begin = inside_ns();
+    const int code = launch(set->inputs.data(), static_cast<int>(set->inputs.size()), set->outputs.data(),
+                            static_cast<int>(set->outputs.size()), &context);
+    times[i] = inside_ns() - begin;
+    header.count = i + 1;
+    header.code = code;
+    if (code != 0) header.kind = wire::answer_kind::refused;
+  }
+  answer(header, std::as_bytes(std::span(times, header.count)));
+}
+
+[[noreturn]] void serve(launch_function launch, const ks_launch& context) {
+  tensor_store store;
+  for (;;) {
+    const message request = receive();
+    wire::answer_header header{};
+    header.kind = wire::answer_kind::done;
+    header.sequence = request.header.sequence;
+    switch (request.header.kind) {
+      case wire::request_kind::call:
+        call_batch(request, store, launch, context);
+        continue;
+      case wire::request_kind::map_buffer:
+        header.value = store.map(request);
+        break;
+      case wire::request_kind::add_set:
+        store.add(request);
+        break;
+      case wire::request_kind::drop_sets:
+        store.drop();
+        break;
+    }
+    answer(header);
+  }
+}
+
+}  // namespace
+
+}  // namespace kernsmith::runner
+
+int main(int argc, char** argv) {
+  using namespace kernsmith::runner;
+  if (argc != 4) {
+    std::fputs("kernsmith-runner hosts a compiled kernel for kernsmith, which starts it; it is of no use by itself\n", stderr);
+    return 2;
+  }
+  report_faults();
+  ks_launch context{};
+  context.threads = static_cast<std::int32_t>(std::strtol(argv[2], nullptr, 10));
+  context.workspace_bytes = std::strtoull(argv[3], nullptr, 10);
+  if (context.workspace_bytes > 0) {
+    // Guarded like the buffers.
+    const std::size_t mapped_bytes = (context.workspace_bytes + 4095) / 4096 * 4096;
+    void* const workspace = kernsmith::harness::map_between_guards(-1, mapped_bytes);
+    if (workspace == nullptr) give_up(wire::answer_kind::broken, std::string("making the workspace: ") + std::strerror(errno));
+    context.workspace = workspace;
+  }
+  const auto launch = load(argv[1]);
+  wire::answer_header loaded{};
+  loaded.kind = wire::answer_kind::loaded;
+  answer(loaded);
+  serve(launch, context);
+}

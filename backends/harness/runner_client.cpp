@@ -1,0 +1,436 @@
+#include "backends/harness/runner_client.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <map>
+#include <optional>
+
+#include "backends/harness/bounded_output.hpp"
+#include "backends/harness/control_channel.hpp"
+#include "backends/harness/find_runner.hpp"
+#include "backends/harness/guarded_mapping.hpp"
+#include "backends/harness/openmp_environment.hpp"
+#include "backends/harness/sandbox_process.hpp"
+
+namespace kernsmith::harness {
+
+namespace {
+
+/// Between two looks at the memory of a runner. Outside the timed window whenever a batch is shorter than this.
+constexpr double usage_poll_s = 0.05;
+/// Buffers and sets are set up within this, however large (a populated terabyte would not be).
+constexpr double setup_request_timeout_s = 60;
+/// What a process that closed its channel gets to end by itself, so that its own exit status can be told.
+constexpr double end_grace_s = 0.5;
+constexpr int empty_batches = 31;
+/// Output beyond this is a flood: the batch goes on, as its time is its own, until here.
+constexpr std::uint64_t max_output_bytes = std::uint64_t{1} << 30;
+constexpr std::int64_t runner_tmpfs_bytes = std::int64_t{64} << 20;
+constexpr std::int64_t runner_max_file_bytes = std::int64_t{64} << 20;
+/// Threads beyond the kernel's own: pools of libraries.
+constexpr int runner_threads_base = 256, runner_threads_per_core = 4;
+
+double now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+std::string signal_text(int number) {
+  const char* const name = ::sigabbrev_np(number);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
+}
+
+/// Where the runner says that a buffer lies; believed only as far as the word for a fault goes.
+struct fenced_range {
+  std::uint64_t start = 0, bytes = 0;
+  std::string what;
+};
+
+class sandboxed_runner final : public runner_client {
+ public:
+  static result<std::unique_ptr<runner_client>> start(const runner_options& options);
+
+  result<int> add_set(const buffer_set& set) override;
+  result<void> drop_sets() override;
+  call_result call(const std::vector<int>& sets, double timeout_s) override;
+  [[nodiscard]] bool alive() const override { return !death_; }
+  std::string output_tail() override;
+  [[nodiscard]] double cpu_ns() const override;
+  double empty_call_ns() override;
+
+ private:
+  /// Sends a request and waits for its answer. False: the runner has ended, and death_ tells how.
+  bool exchange(const request_message& request, std::uint64_t sequence, double timeout_s, answer_message& answer, double& wall_ns);
+  bool await(std::uint64_t sequence, double deadline_s, answer_message& answer);
+  bool take_messages(std::uint64_t sequence, answer_message& answer, bool& answered);
+  result<std::uint32_t> map(const shared_buffer& buffer);
+  void look_at_usage();
+  void end_by_kill(call_status status, std::string detail);
+  void end_by_itself();
+  void name_signal(int number);
+  [[nodiscard]] std::optional<std::string> fence_at(std::uint64_t address) const;
+
+  std::unique_ptr<sandbox_process> tree_;
+  control_channel channel_;
+  bounded_output output_;
+  bool output_open_ = true;
+  std::optional<call_result> death_;
+  std::optional<answer_message> fault_;
+  std::optional<std::string> load_error_;
+  std::map<const shared_buffer*, std::uint32_t> buffers_;
+  std::vector<fenced_range> fences_;
+  std::size_t fixed_fences_ = 0;  ///< of the workspace: they stay when the sets are dropped
+  std::int64_t buffer_bytes_ = 0;
+  std::int64_t memory_limit_bytes_ = 0;
+  int max_threads_ = 0;
+  int sets_ = 0;
+  std::uint64_t sequence_ = 0;
+  double next_look_s_ = 0;
+  std::optional<clockid_t> cpu_clock_;
+  double empty_call_ns_ = 0;
+};
+
+result<std::unique_ptr<runner_client>> sandboxed_runner::start(const runner_options& options) {
+  auto program = find_runner();
+  if (!program) return tl::unexpected(program.error());
+  std::error_code failed;
+  const std::filesystem::path library = std::filesystem::canonical(options.library, failed);
+  if (failed) return fail(fault::bad_request, fmt::format("loading {}: {}", options.library.string(), failed.message()));
+  if (options.cores.empty()) return fail(fault::bug, "a runner was given no cores");
+  descriptor far_end;
+  auto channel = control_channel::make(far_end);
+  if (!channel) return tl::unexpected(channel.error());
+
+  sandbox_spec spec;
+  spec.command = {program->string(), library.string(), std::to_string(options.cores.size()), std::to_string(options.workspace_bytes)};
+  spec.read_only = options.readable;
+  spec.read_only.push_back(*program);
+  spec.read_only.push_back(library);
+  spec.environment = {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C"}, {"HOME", "/tmp"}};
+  for (auto&& variable : openmp_environment(options.cores)) spec.environment.push_back(std::move(variable));
+  spec.environment.insert(spec.environment.end(), options.environment.begin(), options.environment.end());
+  spec.descriptors = {{far_end.get(), wire::control_descriptor}};
+  spec.tmpfs_bytes = runner_tmpfs_bytes;
+  spec.memory_limit_bytes = options.memory_limit_bytes;
+  spec.max_file_bytes = runner_max_file_bytes;
+  spec.max_processes = runner_threads_base + runner_threads_per_core * static_cast<int>(options.cores.size());
+  spec.may_fork = false;
+  spec.cores = options.cores;
+  auto tree = sandbox_process::start(spec);
+  if (!tree) return tl::unexpected(tree.error());
+  far_end.reset();
+
+  auto made = std::make_unique<sandboxed_runner>();
+  made->tree_ = std::move(*tree);
+  made->channel_ = std::move(*channel);
+  made->memory_limit_bytes_ = options.memory_limit_bytes;
+  made->max_threads_ = spec.max_processes;
+  answer_message loaded;
+  if (made->await(0, monotonic_s() + options.load_timeout_s, loaded)) {
+    made->fences_.push_back({loaded.header.value, options.workspace_bytes, "the workspace"});
+    made->fixed_fences_ = 1;
+    clockid_t clock{};
+    if (const auto pid = made->tree_->command_pid(); pid && ::clock_getcpuclockid(*pid, &clock) == 0) made->cpu_clock_ = clock;
+  } else if (made->load_error_) {
+    return fail(fault::bad_request, *made->load_error_);
+  } else if (made->death_->status == call_status::lost) {
+    return fail(fault::infrastructure, made->death_->detail);
+  }
+  return made;
+}
+
+bool sandboxed_runner::exchange(const request_message& request, std::uint64_t sequence, double timeout_s, answer_message& answer,
+                                double& wall_ns) {
+  // A message that waits before anything was asked is not an answer: it would stop the clock at once.
+  bool answered = false;
+  if (death_ || !take_messages(0, answer, answered)) return false;
+  if (answered) {
+    end_by_kill(call_status::exited, "the control channel carried a message that answers nothing");
+    return false;
+  }
+  const double begin = now_ns();
+  if (!channel_.send(request.bytes())) {
+    end_by_itself();
+    return false;
+  }
+  const bool ok = await(sequence, begin * 1e-9 + timeout_s, answer);
+  wall_ns = now_ns() - begin;
+  return ok;
+}
+
+/// Blocks, not spins: the kernel's threads want every core. Returns at the answer; all looking after output and memory happens only when
+/// there is output, or when the batch takes longer than a poll period.
+bool sandboxed_runner::await(std::uint64_t sequence, double deadline_s, answer_message& answer) {
+  next_look_s_ = std::max(next_look_s_, monotonic_s() + usage_poll_s);
+  for (;;) {
+    const double now = monotonic_s();
+    if (now >= deadline_s) {
+      end_by_kill(call_status::timeout, "still running at its time limit; the process tree was killed");
+      return false;
+    }
+    if (now >= next_look_s_) look_at_usage();
+    if (death_) return false;
+    const double wait_s = std::clamp(std::min(deadline_s, next_look_s_) - now, 0.0, usage_poll_s);
+    std::array<pollfd, 2> waiting{{{channel_.get(), POLLIN, 0}, {output_open_ ? tree_->output() : -1, POLLIN, 0}}};
+    const timespec wait{0, static_cast<long>(wait_s * 1e9)};
+    if (::ppoll(waiting.data(), waiting.size(), &wait, nullptr) < 0 && errno != EINTR) {
+      end_by_kill(call_status::lost, errno_text("waiting for a runner", errno));
+      return false;
+    }
+    bool answered = false;
+    if (waiting[0].revents != 0 && !take_messages(sequence, answer, answered)) return false;
+    if (answered) return true;
+    if (waiting[1].revents != 0) output_open_ = output_.drain(tree_->output());
+    if (output_.total_bytes() > max_output_bytes)
+      end_by_kill(call_status::resource_limit, fmt::format("wrote more than {} bytes of output", max_output_bytes));
+  }
+}
+
+/// Reads what the channel holds until the awaited answer. False when the runner has ended or must end.
+bool sandboxed_runner::take_messages(std::uint64_t sequence, answer_message& answer, bool& answered) {
+  for (;;) {
+    switch (channel_.receive(answer)) {
+      case receive_status::nothing:
+        return true;
+      case receive_status::closed:
+        end_by_itself();
+        return false;
+      case receive_status::malformed:
+        end_by_kill(call_status::exited, "the control channel carried bytes that are no answer");
+        return false;
+      case receive_status::message:
+        break;
+    }
+    switch (answer.header.kind) {
+      case wire::answer_kind::fault:
+        fault_ = answer;
+        continue;
+      case wire::answer_kind::load_failed:
+        load_error_ = answer.text;
+        end_by_kill(call_status::exited, answer.text);
+        return false;
+      case wire::answer_kind::broken:
+        end_by_kill(call_status::resource_limit, answer.text);
+        return false;
+      case wire::answer_kind::loaded:
+      case wire::answer_kind::done:
+      case wire::answer_kind::refused:
+        break;
+    }
+    const bool loading = answer.header.kind == wire::answer_kind::loaded;
+    if (answer.header.sequence != sequence || loading != (sequence == 0)) {
+      end_by_kill(call_status::exited, "the control channel carried an answer to another question");
+      return false;
+    }
+    answered = true;
+    return true;
+  }
+}
+
+result<std::uint32_t> sandboxed_runner::map(const shared_buffer& buffer) {
+  const auto known = buffers_.find(&buffer);
+  if (known != buffers_.end()) return known->second;
+  if (buffers_.size() >= wire::max_buffers) return fail(fault::bug, "too many buffers in one runner");
+  request_message request(wire::request_kind::map_buffer, 1, ++sequence_);
+  request.append(wire::map_body{buffer.file_bytes(), buffer.data_offset()});
+  const auto number = static_cast<std::uint32_t>(buffers_.size());
+  buffers_.emplace(&buffer, number);
+  answer_message answer;
+  if (death_) return number;
+  if (!channel_.send(request.bytes(), buffer.descriptor())) {
+    end_by_itself();
+  } else if (await(sequence_, monotonic_s() + setup_request_timeout_s, answer)) {
+    fences_.push_back(
+        {answer.header.value - buffer.data_offset(), buffer.file_bytes(), fmt::format("a buffer of {} bytes", buffer.bytes())});
+    buffer_bytes_ += static_cast<std::int64_t>(buffer.file_bytes());
+  }
+  return number;
+}
+
+result<int> sandboxed_runner::add_set(const buffer_set& set) {
+  if (set.inputs.size() + set.outputs.size() > wire::max_tensors)
+    return fail(fault::bad_request, fmt::format("more than {} tensors in one kernel", wire::max_tensors));
+  if (set.axes.size() > wire::max_axes) return fail(fault::bad_request, fmt::format("more than {} axes in one problem", wire::max_axes));
+  if (sets_ >= static_cast<int>(wire::max_sets)) return fail(fault::bug, "too many buffer sets in one runner");
+  std::vector<wire::tensor_body> tensors;
+  for (const auto* side : {&set.inputs, &set.outputs}) {
+    for (const tensor_binding& binding : *side) {
+      if (binding.buffer == nullptr) return fail(fault::bug, "a tensor without a buffer");
+      if (binding.shape.size() > wire::max_rank)
+        return fail(fault::bad_request, fmt::format("a tensor of more than {} dimensions", wire::max_rank));
+      wire::tensor_body tensor{};
+      tensor.dtype = static_cast<std::int32_t>(binding.type);
+      tensor.rank = static_cast<std::uint32_t>(binding.shape.size());
+      std::copy(binding.shape.begin(), binding.shape.end(), tensor.shape);
+      auto number = map(*binding.buffer);
+      if (!number) return tl::unexpected(number.error());
+      tensor.buffer = *number;
+      tensors.push_back(tensor);
+    }
+  }
+  request_message request(wire::request_kind::add_set, 1, ++sequence_);
+  request.append(wire::set_body{static_cast<std::uint32_t>(set.inputs.size()), static_cast<std::uint32_t>(set.outputs.size()),
+                                static_cast<std::uint32_t>(set.axes.size()), 0});
+  for (const auto& tensor : tensors) request.append(tensor);
+  request.append_bytes(set.axes.data(), set.axes.size() * sizeof(std::int64_t));
+  answer_message answer;
+  double wall_ns = 0;
+  (void)exchange(request, sequence_, setup_request_timeout_s, answer, wall_ns);
+  if (death_ && death_->status == call_status::lost) return fail(fault::infrastructure, death_->detail);
+  return sets_++;
+}
+
+result<void> sandboxed_runner::drop_sets() {
+  sets_ = 0;
+  buffers_.clear();
+  fences_.resize(std::min(fences_.size(), fixed_fences_));
+  buffer_bytes_ = 0;
+  answer_message answer;
+  double wall_ns = 0;
+  const std::uint64_t sequence = ++sequence_;
+  (void)exchange(request_message(wire::request_kind::drop_sets, 0, sequence), sequence, setup_request_timeout_s, answer, wall_ns);
+  if (death_ && death_->status == call_status::lost) return fail(fault::infrastructure, death_->detail);
+  return {};
+}
+
+call_result sandboxed_runner::call(const std::vector<int>& sets, double timeout_s) {
+  call_result done;
+  if (death_) return *death_;
+  if (sets.size() > wire::max_batch_calls || std::any_of(sets.begin(), sets.end(), [this](int set) { return set < 0 || set >= sets_; })) {
+    done.detail = "a batch names a set that was never added, or is too long";
+    return done;
+  }
+  request_message request(wire::request_kind::call, static_cast<std::uint32_t>(sets.size()), ++sequence_);
+  for (const int set : sets) request.append(static_cast<std::uint32_t>(set));
+  answer_message answer;
+  const double cpu_before = cpu_ns();
+  if (!exchange(request, sequence_, timeout_s, answer, done.wall_ns)) {
+    death_->wall_ns = done.wall_ns;
+    return *death_;
+  }
+  done.cpu_at_answer_ns = cpu_ns();
+  done.cpu_ns = done.cpu_at_answer_ns - cpu_before;
+  done.inside_ns = std::move(answer.times);
+  done.status = call_status::ok;
+  if (answer.header.kind == wire::answer_kind::refused) {
+    done.status = call_status::refused;
+    done.detail = fmt::format("launch returned {}", answer.header.code);
+  } else if (done.inside_ns.size() != sets.size()) {
+    end_by_kill(call_status::exited, "the control channel carried an answer to another question");
+    return *death_;
+  }
+  if (output_open_) output_open_ = output_.drain(tree_->output());
+  if (monotonic_s() >= next_look_s_) look_at_usage();
+  return death_ ? *death_ : done;
+}
+
+/// Kills the runner when it uses more than it may. The verifier's own buffers, mapped there, don't count.
+void sandboxed_runner::look_at_usage() {
+  next_look_s_ = monotonic_s() + usage_poll_s;
+  const tree_usage usage = tree_->usage(max_threads_);
+  const std::int64_t own_bytes = usage.resident_bytes - std::min(usage.shared_bytes, buffer_bytes_);
+  if (own_bytes > memory_limit_bytes_) {
+    end_by_kill(call_status::resource_limit,
+                fmt::format("used {} MiB of memory; the limit is {} MiB", own_bytes >> 20, memory_limit_bytes_ >> 20));
+  } else if (usage.threads > max_threads_) {
+    end_by_kill(call_status::resource_limit, fmt::format("started more than {} threads", max_threads_));
+  }
+}
+
+void sandboxed_runner::end_by_kill(call_status status, std::string detail) {
+  if (death_) return;
+  tree_->kill_tree();
+  if (output_open_) output_open_ = output_.drain(tree_->output());
+  death_.emplace();
+  death_->status = status;
+  death_->detail = std::move(detail);
+}
+
+/// The channel was closed from the other side: mostly the process has ended.
+void sandboxed_runner::end_by_itself() {
+  if (death_) return;
+  const auto end = tree_->wait(end_grace_s);
+  if (!end) return end_by_kill(call_status::exited, "closed its control channel and went on running");
+  tree_->kill_tree();  // waits until the namespace is empty
+  if (output_open_) output_open_ = output_.drain(tree_->output());
+  death_.emplace();
+  if (!end->set_up) {
+    death_->status = call_status::lost;
+    death_->detail = setup_error(output_.text()).message;
+  } else if (end->exit_status < 0) {
+    name_signal(-end->exit_status);
+  } else {
+    death_->status = call_status::exited;
+    death_->detail = fmt::format("ended its process with exit code {}", end->exit_status);
+  }
+}
+
+void sandboxed_runner::name_signal(int number) {
+  death_->status = call_status::crashed;
+  death_->detail = "died of " + signal_text(number);
+  if (number == SIGKILL) {
+    // Not ours: the kernel when memory is short, or the process itself.
+    death_->status = call_status::resource_limit;
+    death_->detail += ", as the system does to processes when memory runs out";
+  } else if (number == SIGXFSZ) {
+    death_->status = call_status::resource_limit;
+    death_->detail += fmt::format(": wrote a file of more than {} bytes", runner_max_file_bytes);
+  } else if (fault_ && fault_->header.code == number) {
+    if (const auto where = fence_at(fault_->header.value)) {
+      death_->status = call_status::out_of_bounds;
+      death_->detail += ", " + *where;
+    } else {
+      death_->detail += fmt::format(" at address {:#x}", fault_->header.value);
+    }
+  }
+}
+
+std::optional<std::string> sandboxed_runner::fence_at(std::uint64_t address) const {
+  for (const fenced_range& range : fences_) {
+    const std::uint64_t end = range.start + range.bytes;
+    if (address >= end && address - end < guard_bytes) return fmt::format("{} bytes past the end of {}", address - end, range.what);
+    if (address < range.start && range.start - address <= guard_bytes)
+      return fmt::format("{} bytes before the start of {}", range.start - address, range.what);
+  }
+  return std::nullopt;
+}
+
+std::string sandboxed_runner::output_tail() {
+  if (output_open_ && !death_) output_open_ = output_.drain(tree_->output());
+  return output_.text();
+}
+
+double sandboxed_runner::cpu_ns() const {
+  timespec used{};
+  if (death_ || !cpu_clock_ || ::clock_gettime(*cpu_clock_, &used) != 0) return 0;
+  return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
+}
+
+double sandboxed_runner::empty_call_ns() {
+  if (empty_call_ns_ > 0) return empty_call_ns_;
+  std::array<double, empty_batches> times{};
+  for (double& time : times) {
+    const call_result empty = call({}, setup_request_timeout_s);
+    if (empty.status != call_status::ok) return 0;
+    time = empty.wall_ns;
+  }
+  std::nth_element(times.begin(), times.begin() + empty_batches / 2, times.end());
+  empty_call_ns_ = times[empty_batches / 2];
+  return empty_call_ns_;
+}
+
+}  // namespace
+
+result<std::unique_ptr<runner_client>> runner_client::start(const runner_options& options) {
+  return sandboxed_runner::start(options);
+}
+
+}  // namespace kernsmith::harness

@@ -1,0 +1,69 @@
+// What the verifier and kernsmith-runner say to each other over a SOCK_SEQPACKET pair: one message per record, fixed layouts, one machine.
+//
+// The runner shares its address space with the candidate, so every byte that comes from it may be the candidate's. The verifier uses
+// its answers only to know when to stop its own clock and which word to use for a failure; it never takes a value or a verdict from them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace kernsmith::harness::wire {
+
+inline constexpr int control_descriptor = 6;  ///< in the runner
+
+inline constexpr std::uint32_t max_rank = 16;
+inline constexpr std::uint32_t max_axes = 64;
+inline constexpr std::uint32_t max_tensors = 128;  ///< inputs and outputs of a set together
+inline constexpr std::uint32_t max_buffers = 65536;
+inline constexpr std::uint32_t max_sets = 65536;
+inline constexpr std::uint32_t max_batch_calls = 4096;
+inline constexpr std::uint32_t max_text_bytes = 4096;
+inline constexpr std::size_t max_message_bytes = std::size_t{64} << 10;
+
+enum class request_kind : std::uint32_t {
+  map_buffer,  ///< map_body and one descriptor; answered `done` with the data's address
+  add_set,     ///< set_body, tensors, axes; answered `done`
+  drop_sets,   ///< forget all sets and unmap all buffers; answered `done`
+  call,        ///< `count` set numbers; answered `done` or `refused` with the calls' own times
+};
+
+struct request_header {
+  request_kind kind;
+  std::uint32_t count;
+  std::uint64_t sequence;
+};
+
+struct map_body {
+  std::uint64_t file_bytes, data_offset;
+};
+
+struct set_body {
+  std::uint32_t inputs, outputs, axes, reserved;
+};
+
+struct tensor_body {
+  std::uint32_t buffer;
+  std::int32_t dtype;
+  std::uint32_t rank, reserved;
+  std::int64_t shape[max_rank];
+};
+
+enum class answer_kind : std::uint32_t {
+  loaded,       ///< the library is in place; sent once, unasked
+  load_failed,  ///< text: what the loader said; the runner ends
+  done,
+  refused,  ///< launch returned `code`
+  fault,    ///< about to die of signal `code` at address `value`
+  broken,   ///< text: what the runner could not do (memory); the runner ends
+};
+
+struct answer_header {
+  answer_kind kind;
+  std::int32_t code;
+  std::uint32_t count;  ///< values or bytes of text that follow
+  std::uint32_t reserved;
+  std::uint64_t sequence;  ///< of the request
+  std::uint64_t value;
+};
+
+}  // namespace kernsmith::harness::wire
