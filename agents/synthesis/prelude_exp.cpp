@@ -21,14 +21,14 @@ const std::string_view exp_text = R"cpp(// ---- exp ----
 #if KS_AVX512
                                           return (vf)_mm512_scalef_ps((__m512)x, (__m512)n);
 #else
-                                          const vi whole = to_vi(vmin(vmax(n, vset(-252.0f)), vset(254.0f))), half = whole >> 1;
+                                          const vi whole = to_vi(vmin_raw(vmax_raw(n, vset(-252.0f)), vset(254.0f))), half = whole >> 1;
                                           return x * (vf)((half + 127) << 23) * (vf)((whole - half + 127) << 23);
 #endif
                                         }
                                         // At most 1 ulp; overflows to infinity, underflows through the subnormals to 0, NaN stays NaN.
                                         static inline vf vexp(vf x) {
                                           // Beyond these bounds the result is infinity or 0 anyway. The operand order lets NaN through.
-                                          x = vmin(vset(89.0f), vmax(vset(-104.0f), x));
+                                          x = vmin_raw(vset(89.0f), vmax_raw(vset(-104.0f), x));
                                           vf n;
                                           const vf r = ks_exp_split(x, n);
                                           return vscale(vfma(ks_exp_reduced(r) * r, r, r) + 1.0f, n);
@@ -40,13 +40,13 @@ const std::string_view exp_f64_text = R"cpp(// ---- exp in doubles: the same sch
 #if KS_AVX512
                                               return (vd)_mm512_scalef_pd((__m512d)x, (__m512d)n);
 #else
-                                              const vl whole = (vl)_mm256_cvtepi32_epi64(_mm256_cvtpd_epi32((__m256d)vmin(vmax(n, vsetd(-2044.0)), vsetd(2046.0))));
+                                              const vl whole = (vl)_mm256_cvtepi32_epi64(_mm256_cvtpd_epi32((__m256d)vmin_raw(vmax_raw(n, vsetd(-2044.0)), vsetd(2046.0))));
                                               const vl half = whole >> 1;
                                               return x * (vd)((half + 1023) << 52) * (vd)((whole - half + 1023) << 52);
 #endif
                                             }
                                             static inline vd vexp(vd x) {
-                                              x = vmin(vsetd(710.0), vmax(vsetd(-746.0), x));
+                                              x = vmin_raw(vsetd(710.0), vmax_raw(vsetd(-746.0), x));
                                               const vd n = vround(x * 0x1.71547652b82fep+0);
                                               const vd r = vfma(n, vsetd(-0x1.abc9e3b39803fp-56), vfma(n, vsetd(-0x1.62e42fefa39efp-1), x));
                                               vd p = vfma(vsetd(0x1.1e3cd8160f88fp-29), r, vsetd(0x1.af6c61115528dp-26));
@@ -65,7 +65,7 @@ const std::string_view exp_f64_text = R"cpp(// ---- exp in doubles: the same sch
 
 const std::string_view expm1_text = R"cpp(// ---- expm1: 2^n (expm1(r) + 1) - 1 without losing the small terms; at most 2 ulp ----
                                           static inline vf vexpm1(vf x) {
-                                            const vf inside = vmin(vset(89.0f), vmax(vset(-104.0f), x));
+                                            const vf inside = vmin_raw(vset(89.0f), vmax_raw(vset(-104.0f), x));
                                             vf n;
                                             const vf r = ks_exp_split(inside, n);
                                             const vf p = vfma(ks_exp_reduced(r) * r, r, r), scale = vscale(vset(1.0f), n);
@@ -83,8 +83,8 @@ const std::string_view expm1_f64_text = R"cpp(static inline vd vexpm1(vd x) {
                                               }  // libm, lane by lane
 )cpp";
 
-const std::string_view sigmoid_text = R"cpp(// ---- sigmoid: exp of the negative magnitude never overflows; at most 2.5 ulp, subnormal results
-                                            // included ----
+const std::string_view sigmoid_text = R"cpp(// ---- sigmoid: exp of the negative magnitude never overflows; at most 2.5 ulp, subnormal
+                                            // results included ----
                                             static inline vf vsigmoid(vf x) {
                                               const vf e = vexp(-vabs(x));
                                               return vselect(x < 0.0f, e, vset(1.0f)) / (1.0f + e);

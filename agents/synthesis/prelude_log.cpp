@@ -52,18 +52,19 @@ const std::string_view log_f64_text = R"cpp(// ---- log in doubles: with s = f /
                                             }
 )cpp";
 
-const std::string_view log1p_text = R"cpp(// ---- log1p: log of the rounded sum plus what the rounding lost; at most 2 ulp ----
-                                          static inline vf vlog1p(vf x) {
-                                            const vf u = 1.0f + x;
-                                            const vf y = vlog(u) + (x - (u - 1.0f)) / u;
-                                            return vselect(vabs(x) < 0x1p-25f, x, vselect((u > 0.0f) & (u < INFINITY), y, vlog(u)));  // tiny:
-                                                                                                                                      // keeps
-                                                                                                                                      // -0;
-                                                                                                                                      // the
-                                                                                                                                      // ends:
-                                                                                                                                      // no
-                                                                                                                                      // 0/0
-                                          }
+const std::string_view log1p_text =
+    R"cpp(// ---- log1p: log of the rounded sum plus what the rounding lost; at most 2 ulp ----
+          static inline vf vlog1p(vf x) {
+            const vf u = 1.0f + x;
+            const vf y = vlog(u) + (x - (u - 1.0f)) / u;
+            return vselect(vabs(x) < 0x1p-25f, x, vselect((u > 0.0f) & (u < INFINITY), y, vlog(u)));  // tiny:
+                                                                                                      // keeps
+                                                                                                      // -0;
+                                                                                                      // the
+                                                                                                      // ends:
+                                                                                                      // no
+                                                                                                      // 0/0
+          }
 )cpp";
 
 const std::string_view log1p_f64_text = R"cpp(static inline vd vlog1p(vd x) {

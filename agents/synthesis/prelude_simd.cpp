@@ -44,13 +44,12 @@ const std::string_view simd_text = R"cpp(// ---- SIMD: VL floats (vf) or int32s 
                                            return ks_lanes() < n;
                                          }  // mask of the first n lanes
 
-                                         // The second operand wins when either is NaN (as the instructions do it): vmax(x, m) keeps m when
-                                         // x is NaN, vmax(m, x) takes x.
+                                         // A NaN in either operand gives NaN, as the definition language has it.
                                          static inline vf vmin(vf a, vf b) {
-                                           return a < b ? a : b;
+                                           return (a < b) | (a != a) ? a : b;
                                          }
                                          static inline vf vmax(vf a, vf b) {
-                                           return a > b ? a : b;
+                                           return (a > b) | (a != a) ? a : b;
                                          }
                                          static inline vi vmin(vi a, vi b) {
                                            return a < b ? a : b;
@@ -58,12 +57,13 @@ const std::string_view simd_text = R"cpp(// ---- SIMD: VL floats (vf) or int32s 
                                          static inline vi vmax(vi a, vi b) {
                                            return a > b ? a : b;
                                          }
-                                         // A NaN in either operand gives NaN.
-                                         static inline vf vmin_nan(vf a, vf b) {
-                                           return a != a ? a : vmin(a, b);
+                                         // One instruction; the second operand wins when either is NaN: vmax_raw(x, m) keeps m when x is
+                                         // NaN, vmax_raw(m, x) takes x.
+                                         static inline vf vmin_raw(vf a, vf b) {
+                                           return a < b ? a : b;
                                          }
-                                         static inline vf vmax_nan(vf a, vf b) {
-                                           return a != a ? a : vmax(a, b);
+                                         static inline vf vmax_raw(vf a, vf b) {
+                                           return a > b ? a : b;
                                          }
                                          static inline vf vabs(vf x) {
                                            return (vf)((vi)x & 0x7fffffff);
@@ -188,10 +188,10 @@ const std::string_view simd_text = R"cpp(// ---- SIMD: VL floats (vf) or int32s 
                                            return ks_fold(x, [](auto a, auto b) { return a * b; });
                                          }
                                          static inline float hmax(vf x) {
-                                           return ks_fold(x, [](auto a, auto b) { return a > b ? a : b; });
+                                           return ks_fold(x, [](auto a, auto b) { return (a > b) | (a != a) ? a : b; });
                                          }
                                          static inline float hmin(vf x) {
-                                           return ks_fold(x, [](auto a, auto b) { return a < b ? a : b; });
+                                           return ks_fold(x, [](auto a, auto b) { return (a < b) | (a != a) ? a : b; });
                                          }
                                          template <class F>
                                          static inline int32_t ks_fold(vi x, F combine) {

@@ -35,10 +35,10 @@ const std::string_view simd64_text = R"cpp(// ---- SIMD: VL / 2 doubles (vd) or 
 
                                            // NaN: as for floats.
                                            static inline vd vmin(vd a, vd b) {
-                                             return a < b ? a : b;
+                                             return (a < b) | (a != a) ? a : b;
                                            }
                                            static inline vd vmax(vd a, vd b) {
-                                             return a > b ? a : b;
+                                             return (a > b) | (a != a) ? a : b;
                                            }
                                            static inline vl vmin(vl a, vl b) {
                                              return a < b ? a : b;
@@ -46,11 +46,11 @@ const std::string_view simd64_text = R"cpp(// ---- SIMD: VL / 2 doubles (vd) or 
                                            static inline vl vmax(vl a, vl b) {
                                              return a > b ? a : b;
                                            }
-                                           static inline vd vmin_nan(vd a, vd b) {
-                                             return a != a ? a : vmin(a, b);
+                                           static inline vd vmin_raw(vd a, vd b) {
+                                             return a < b ? a : b;
                                            }
-                                           static inline vd vmax_nan(vd a, vd b) {
-                                             return a != a ? a : vmax(a, b);
+                                           static inline vd vmax_raw(vd a, vd b) {
+                                             return a > b ? a : b;
                                            }
                                            static inline vd vabs(vd x) {
                                              return (vd)((vl)x & INT64_MAX);
@@ -188,10 +188,10 @@ const std::string_view simd64_text = R"cpp(// ---- SIMD: VL / 2 doubles (vd) or 
                                              return ks_fold64(x, [](double a, double b) { return a * b; });
                                            }
                                            static inline double hmax(vd x) {
-                                             return ks_fold64(x, [](double a, double b) { return a > b ? a : b; });
+                                             return ks_fold64(x, [](double a, double b) { return (a > b) | (a != a) ? a : b; });
                                            }
                                            static inline double hmin(vd x) {
-                                             return ks_fold64(x, [](double a, double b) { return a < b ? a : b; });
+                                             return ks_fold64(x, [](double a, double b) { return (a < b) | (a != a) ? a : b; });
                                            }
                                            static inline int64_t hsum(vl x) {
                                              return ks_fold64(x, [](int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); });

@@ -129,7 +129,7 @@ const std::string_view simd_memory_text = R"cpp(// ---- vector loads and stores,
                                                 // Truncated and saturated to [low, high] of an integer type of at most 16 bits; NaN becomes
                                                 // 0.
                                                 static inline vi ks_saturate(vf x, float low, float high) {
-                                                  return to_vi(vmin(vmax(vselect(x == x, x, vf{}), vset(low)), vset(high)));
+                                                  return to_vi(vmin_raw(vmax_raw(vselect(x == x, x, vf{}), vset(low)), vset(high)));
                                                 }
                                                 static inline vi ks_saturate32(vf x) {
                                                   const vi whole = to_vi(vselect(x == x, x, vf{}));

@@ -160,6 +160,31 @@ const std::string_view types_text = R"cpp(// ---- storage types: 8- and 16-bit f
                                               return from_float<T>(ks_round_to_odd(x));
                                             }
                                           }
+
+                                          // The definition language's min and max: a NaN on either side wins.
+                                          template <class T>
+                                          static inline T ks_min(T a, T b) {
+                                            return (a < b) | (a != a) ? a : b;
+                                          }
+                                          template <class T>
+                                          static inline T ks_max(T a, T b) {
+                                            return (a > b) | (a != a) ? a : b;
+                                          }
+                                          template <class T>
+                                          static inline T ks_sigmoid(T x) {  // exp of the negative magnitude never overflows
+                                            const T e = std::exp(-std::fabs(x));
+                                            return (x < 0 ? e : T(1)) / (T(1) + e);
+                                          }
+                                          // Integer arithmetic wraps.
+                                          static inline int64_t ks_add(int64_t a, int64_t b) {
+                                            return int64_t(uint64_t(a) + uint64_t(b));
+                                          }
+                                          static inline int64_t ks_subtract(int64_t a, int64_t b) {
+                                            return int64_t(uint64_t(a) - uint64_t(b));
+                                          }
+                                          static inline int64_t ks_multiply(int64_t a, int64_t b) {
+                                            return int64_t(uint64_t(a) * uint64_t(b));
+                                          }
 )cpp";
 
 }  // namespace kernsmith::agents::prelude
