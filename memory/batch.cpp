@@ -9,6 +9,7 @@
 #include "memory/blob.hpp"
 #include "memory/codec.hpp"
 #include "memory/keys.hpp"
+#include "memory/similarity.hpp"
 
 namespace kernsmith::memory {
 namespace {
@@ -94,7 +95,7 @@ void write_batch::put_problem(const std::string& hash, const std::string& name, 
 
 void write_batch::put_vector(std::string_view kind, const std::string& id, const std::vector<float>& values) {
   if (!is_key_part(kind) || !is_key_part(id)) return impl_->refuse(bad_key("vector", "kind or id"));
-  auto packed = pack_vector(values);
+  auto packed = pack_vector(values, feature_version);
   if (!packed) return impl_->refuse(packed.error());
   const auto size = packed->size();
   impl_->add(pending::vector_write{std::string(kind), id, *std::move(packed)}, size);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr char form = 1;
 constexpr int zstd_level = 3;
+constexpr std::size_t vector_head_bytes = 1 + sizeof(std::uint32_t);
 static_assert(std::endian::native == std::endian::little, "vectors are stored as the machine holds them");
 
 }  // namespace
@@ -46,7 +47,7 @@ result<std::string> unpack_blob(std::string_view packed, std::string_view hash) 
   return out;
 }
 
-result<std::string> pack_vector(const std::vector<float>& values) {
+result<std::string> pack_vector(const std::vector<float>& values, std::uint32_t feature_version) {
   if (values.empty() || values.size() > max_vector_dimensions) {
     return fail(fault::bad_request,
                 fmt::format("a feature vector must have 1 to {} values, this one has {}", max_vector_dimensions, values.size()));
@@ -54,17 +55,22 @@ result<std::string> pack_vector(const std::vector<float>& values) {
   if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); })) {
     return fail(fault::bad_request, "a feature vector holds a value that is not finite");
   }
-  std::string out(1 + values.size() * sizeof(float), form);
-  std::memcpy(out.data() + 1, values.data(), values.size() * sizeof(float));
+  std::string out(vector_head_bytes + values.size() * sizeof(float), form);
+  std::memcpy(out.data() + 1, &feature_version, sizeof feature_version);
+  std::memcpy(out.data() + vector_head_bytes, values.data(), values.size() * sizeof(float));
   return out;
 }
 
-result<std::vector<float>> unpack_vector(std::string_view packed) {
-  if (packed.size() < 1 + sizeof(float) || packed.front() != form || (packed.size() - 1) % sizeof(float) != 0) {
+result<std::vector<float>> unpack_vector(std::string_view packed, std::uint32_t feature_version) {
+  if (packed.size() < vector_head_bytes + sizeof(float) || packed.front() != form ||
+      (packed.size() - vector_head_bytes) % sizeof(float) != 0) {
     return fail(fault::corrupt, "a stored feature vector is damaged");
   }
-  std::vector<float> values((packed.size() - 1) / sizeof(float));
-  std::memcpy(values.data(), packed.data() + 1, values.size() * sizeof(float));
+  std::uint32_t made_by = 0;
+  std::memcpy(&made_by, packed.data() + 1, sizeof made_by);
+  if (made_by != feature_version) return std::vector<float>{};
+  std::vector<float> values((packed.size() - vector_head_bytes) / sizeof(float));
+  std::memcpy(values.data(), packed.data() + vector_head_bytes, values.size() * sizeof(float));
   return values;
 }
 

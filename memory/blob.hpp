@@ -20,8 +20,9 @@ inline constexpr std::size_t max_vector_dimensions = 4096;
 /// Errors (corrupt): damaged, unknown version, or other bytes than those that `content_hash` names.
 [[nodiscard]] result<std::string> unpack_blob(std::string_view packed, std::string_view hash);
 
-/// [1][little-endian float32 ...]. Errors (bad_request): empty, too long, or not finite.
-[[nodiscard]] result<std::string> pack_vector(const std::vector<float>& values);
-[[nodiscard]] result<std::vector<float>> unpack_vector(std::string_view packed);
+/// [1][feature version, 4 bytes][float32 ...], little-endian. Errors (bad_request): empty, too long, or not finite.
+[[nodiscard]] result<std::string> pack_vector(const std::vector<float>& values, std::uint32_t feature_version);
+/// Empty when it was made by another feature version: it can't be compared with today's. Errors (corrupt): damaged.
+[[nodiscard]] result<std::vector<float>> unpack_vector(std::string_view packed, std::uint32_t feature_version);
 
 }  // namespace kernsmith::memory

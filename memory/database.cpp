@@ -14,6 +14,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/env.h>
 #include <rocksdb/table.h>
+#include <rocksdb/transaction_log.h>
 
 #include "memory/keys.hpp"
 #include "memory/store.hpp"
@@ -29,6 +30,8 @@ constexpr std::size_t all_buffers_bytes = std::size_t{16} << 20;
 /// Bounds the time a start takes to read the log again after a kill.
 constexpr std::uint64_t max_log_bytes = std::uint64_t{16} << 20;
 constexpr int background_jobs = 2;
+/// Each start begins a new log and keeps the old ones until their content has gone into tables; more than these and they are flushed.
+constexpr std::size_t max_kept_logs = 8;
 /// A reader beside a writer can lose the race against a file that the writer drops; it looks again.
 constexpr int reader_attempts = 20;
 
@@ -137,6 +140,15 @@ result<bool> make_directory(const fs::path& directory) {
   return made;
 }
 
+/// Writes what the logs hold into tables when many starts have left many logs. A failure shows at the next write.
+void bound_logs(const opened& o) {
+  rocksdb::VectorLogPtr logs;
+  if (!o.rocks->GetSortedWalFiles(logs).ok() || logs.size() <= max_kept_logs) return;
+  rocksdb::FlushOptions options;
+  options.allow_write_stall = true;
+  o.rocks->Flush(options, o.handles).PermitUncheckedError();
+}
+
 result<opened> open_for_writing(const fs::path& directory, const fs::path& rocks_directory) {
   const bool existed = has_database(rocks_directory);
   if (existed) {
@@ -144,7 +156,10 @@ result<opened> open_for_writing(const fs::path& directory, const fs::path& rocks
   }
   opened o;
   const auto status = rocksdb::DB::Open(database_options(false), rocks_directory.string(), descriptors(), &o.handles, &o.rocks);
-  if (status.ok()) return o;
+  if (status.ok()) {
+    bound_logs(o);
+    return o;
+  }
   if (!existed) {
     std::error_code ignored;  // nothing half-made stays behind
     fs::remove_all(rocks_directory, ignored);

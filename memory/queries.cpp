@@ -7,6 +7,7 @@
 #include "memory/codec.hpp"
 #include "memory/keys.hpp"
 #include "memory/rocks_store.hpp"
+#include "memory/similarity.hpp"
 
 namespace kernsmith::memory {
 
@@ -197,11 +198,9 @@ std::vector<std::pair<std::string, std::vector<float>>> rocks_store::vectors(std
   std::vector<std::pair<std::string, std::vector<float>>> out;
   const auto prefix = ended(kind);
   scan(family::vectors, prefix, [&](std::string_view key, std::string_view value) {
-    if (auto values = unpack_vector(value)) {
-      out.emplace_back(std::string(key.substr(prefix.size())), *std::move(values));
-    } else {
-      ++unreadable_;
-    }
+    auto values = unpack_vector(value, feature_version);
+    if (!values) ++unreadable_;
+    if (values && !values->empty()) out.emplace_back(std::string(key.substr(prefix.size())), *std::move(values));
     return true;
   });
   return out;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,7 +16,8 @@
 namespace kernsmith::memory {
 
 inline constexpr std::size_t feature_dimensions = 64;
-inline constexpr int feature_version = 1;
+/// Goes up with any change of meaning of a feature; vectors and indexes of another version are left aside.
+inline constexpr std::uint32_t feature_version = 1;
 
 /// Unit-length features of a problem: operator mix, reduction kinds, dtypes, rank and index patterns, log-scaled extents, arithmetic intensity.
 [[nodiscard]] std::vector<float> problem_features(const problem& p);

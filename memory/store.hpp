@@ -78,7 +78,7 @@ class store {
   [[nodiscard]] virtual std::vector<event> events(std::uint64_t from, std::size_t limit) const = 0;
   [[nodiscard]] virtual std::string stream_id() const = 0;
   [[nodiscard]] virtual std::uint64_t last_seq() const = 0;
-  /// All vectors of a kind, id -> values.
+  /// All vectors of a kind that today's feature version made, id -> values.
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::vector<float>>> vectors(std::string_view kind) const = 0;
   /// Sequence number of the last vector write of a kind: tells whether an index is behind.
   [[nodiscard]] virtual std::uint64_t vector_version(std::string_view kind) const = 0;

@@ -180,3 +180,10 @@ TEST_CASE("a reader changes no file") {
   }
   CHECK(state_of(folder / "data") == before);
 }
+
+TEST_CASE("many starts leave few logs") {
+  const temporary_folder folder;
+  for (std::uint64_t n = 1; n <= 40; ++n) REQUIRE(must_open(folder / "data")->commit(step(n), false));
+  CHECK(files_ending(folder / "data", ".log").size() <= 12);
+  check_whole(*must_open(folder / "data"));
+}
