@@ -55,13 +55,39 @@ enum class expression_kind : std::uint8_t {
 };
 
 enum class operation : std::uint8_t {
-  add, subtract, multiply, divide, negate,
-  less, less_equal, greater, greater_equal, equal, not_equal,
-  logical_and, logical_or, logical_not,
+  add,
+  subtract,
+  multiply,
+  divide,
+  negate,
+  less,
+  less_equal,
+  greater,
+  greater_equal,
+  equal,
+  not_equal,
+  logical_and,
+  logical_or,
+  logical_not,
   select,  ///< select(condition, if_true, if_false)
-  minimum, maximum, absolute,
-  exp, log, log1p, expm1, sqrt, rsqrt, pow, tanh, erf, sigmoid, sin, cos,
-  floor, ceil, round,  ///< round: half to even
+  minimum,
+  maximum,
+  absolute,
+  exp,
+  log,
+  log1p,
+  expm1,
+  sqrt,
+  rsqrt,
+  pow,
+  tanh,
+  erf,
+  sigmoid,
+  sin,
+  cos,
+  floor,
+  ceil,
+  round,  ///< round: half to even
   fma,
 };
 
@@ -95,8 +121,8 @@ struct index_variable {
 /// `target[variables...] = nodes[root]`. Statements are in order; each tensor is written by exactly one statement
 /// and read only by later ones.
 struct statement {
-  int target = -1;                 ///< problem::tensors id (output or intermediate)
-  std::vector<int> target_indices; ///< distinct free variables, one per dimension of the target
+  int target = -1;                  ///< problem::tensors id (output or intermediate)
+  std::vector<int> target_indices;  ///< distinct free variables, one per dimension of the target
   std::vector<index_variable> variables;
   std::vector<expression> nodes;
   int root = -1;

@@ -18,23 +18,31 @@ inline constexpr std::size_t dtype_count = 12;
 [[nodiscard]] constexpr std::size_t size_of(dtype type) {
   switch (type) {
     case dtype::f64:
-    case dtype::i64: return 8;
+    case dtype::i64:
+      return 8;
     case dtype::f32:
-    case dtype::i32: return 4;
+    case dtype::i32:
+      return 4;
     case dtype::f16:
     case dtype::bf16:
-    case dtype::i16: return 2;
+    case dtype::i16:
+      return 2;
     case dtype::f8e4m3:
     case dtype::f8e5m2:
     case dtype::i8:
     case dtype::u8:
-    case dtype::boolean: return 1;
+    case dtype::boolean:
+      return 1;
   }
   return 0;
 }
 
-[[nodiscard]] constexpr bool is_float(dtype type) { return type <= dtype::f8e5m2; }
-[[nodiscard]] constexpr bool is_integer(dtype type) { return type >= dtype::i64 && type <= dtype::u8; }
+[[nodiscard]] constexpr bool is_float(dtype type) {
+  return type <= dtype::f8e5m2;
+}
+[[nodiscard]] constexpr bool is_integer(dtype type) {
+  return type >= dtype::i64 && type <= dtype::u8;
+}
 
 /// The name used in problem files: "f32", "bf16", "bool", ...
 [[nodiscard]] std::string_view name_of(dtype type);

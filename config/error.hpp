@@ -36,12 +36,16 @@ using result = tl::expected<T, error>;
 /// The process exit code that INTERFACE.md gives to this kind of fault.
 [[nodiscard]] constexpr int exit_code(fault kind) {
   switch (kind) {
-    case fault::bad_request: return 2;
+    case fault::bad_request:
+      return 2;
     case fault::missing_here:
     case fault::infrastructure:
-    case fault::corrupt: return 3;
-    case fault::interrupted: return 4;
-    case fault::bug: return 70;
+    case fault::corrupt:
+      return 3;
+    case fault::interrupted:
+      return 4;
+    case fault::bug:
+      return 70;
   }
   return 70;
 }

@@ -20,13 +20,13 @@ struct init_spec {
   kind which = kind::normal;
   bool is_default = true;  ///< not written by the user
   double mean = 0, std = 1;
-  double lo = 0, hi = 1;          ///< uniform: [lo, hi); integers: both ends included
-  double alpha = 1;               ///< zipf
-  std::int64_t n = 0;             ///< zipf: values 0..n-1
-  double value = 0;               ///< constant
-  double start = 0, step = 1;     ///< arange
-  std::vector<init_spec> of;      ///< sorted: the one spec whose values are sorted along the last dimension
-  std::filesystem::path file;     ///< file: raw little-endian elements, row-major, absolute path
+  double lo = 0, hi = 1;       ///< uniform: [lo, hi); integers: both ends included
+  double alpha = 1;            ///< zipf
+  std::int64_t n = 0;          ///< zipf: values 0..n-1
+  double value = 0;            ///< constant
+  double start = 0, step = 1;  ///< arange
+  std::vector<init_spec> of;   ///< sorted: the one spec whose values are sorted along the last dimension
+  std::filesystem::path file;  ///< file: raw little-endian elements, row-major, absolute path
 };
 
 enum class tensor_role : std::uint8_t { input, output, intermediate };
@@ -37,8 +37,8 @@ struct tensor_declaration {
   dtype type = dtype::f32;
   bool type_declared = false;  ///< intermediates: the user gave the dtype, so values are rounded to it
   std::vector<dim> shape;
-  init_spec init;              ///< inputs
-  std::optional<double> pad;   ///< value of a load that falls outside; none: such loads are refused
+  init_spec init;             ///< inputs
+  std::optional<double> pad;  ///< value of a load that falls outside; none: such loads are refused
   /// Inputs used as gather indices: values must stay in [0, extent) for each of these extents (all must hold).
   std::vector<dim> index_limits;
   source_place place;
@@ -55,14 +55,14 @@ struct compare_spec {
   compare_mode mode = compare_mode::allclose;
   double atol = 1e-6;  ///< allclose: |y - r| <= atol + rtol * |r|
   double rtol = 1e-5;
-  double ulp = 0;      ///< ulp: distance in units of the output's dtype
-  double norm = 0;     ///< normwise: ||y - r|| <= norm * ||r||
+  double ulp = 0;        ///< ulp: distance in units of the output's dtype
+  double norm = 0;       ///< normwise: ||y - r|| <= norm * ||r||
   bool written = false;  ///< false: defaults by output dtype apply (see default_compare)
 };
 
 struct precision_contract {
-  dtype lowest = dtype::f32;   ///< nothing below this inside the kernel
-  double error_multiple = 4;   ///< candidate's error may be at most this multiple of the reference's own, where stated
+  dtype lowest = dtype::f32;  ///< nothing below this inside the kernel
+  double error_multiple = 4;  ///< candidate's error may be at most this multiple of the reference's own, where stated
   bool written = false;
 };
 
@@ -95,9 +95,9 @@ struct problem {
   std::vector<tensor_declaration> tensors;  ///< inputs, then outputs, then intermediates, each in file order
   std::vector<statement> statements;        ///< empty when `reference` is given
   std::optional<source_file> reference;
-  std::vector<baseline_spec> baselines;     ///< never empty; the first is the one speed-up is counted against
+  std::vector<baseline_spec> baselines;  ///< never empty; the first is the one speed-up is counted against
   std::vector<source_file> seed_kernels;
-  std::vector<workload> workloads;          ///< never empty
+  std::vector<workload> workloads;  ///< never empty
   compare_spec compare;
   precision_contract precision;
   metric objective = metric::latency;
@@ -117,6 +117,9 @@ struct problem {
 [[nodiscard]] result<void> check_axes(const problem& p, const std::vector<std::int64_t>& axes);
 
 inline constexpr std::int64_t max_elements_per_tensor = std::int64_t{1} << 32;
+
+/// Refuses two problems with one name: they would share a session's folder.
+[[nodiscard]] result<void> check_distinct(const std::vector<problem>& problems);
 
 /// Loads and validates a problem file. Errors carry "file:line:column: what is wrong; what to do".
 [[nodiscard]] result<problem> load_problem(const std::filesystem::path& file);
