@@ -1,6 +1,8 @@
-// The C++ compiler as a build service: source in, shared object out, built in the sandbox, content-addressed (same source, flags and compiler: built once).
+// The C++ compiler as a build service: source in, shared object out, built in the sandbox, content-addressed (same source, flags and
+// compiler: built once).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,31 +11,45 @@
 
 namespace kernsmith::cpp {
 
+/// What one build may take. A compiler that needs more is stopped and the candidate gets the outcome that names the limit.
+inline constexpr double build_timeout_s = 90;
+inline constexpr std::int64_t max_build_memory_bytes = std::int64_t{4} << 30;
+inline constexpr std::size_t max_source_bytes = std::size_t{4} << 20;
+
 struct built_kernel {
-  std::string outcome;               ///< empty when built; else build_failed | build_timeout | resource_limit
-  std::string detail;                ///< first error line
-  std::string log;                   ///< bounded
-  std::filesystem::path library;     ///< the shared object
-  std::string machine_code;          ///< hash over the code and read-only data sections, so that equal code is one node whatever its source text
-  double build_s = 0;                ///< what the compiler took when it was really run; 0 from the cache
+  std::string outcome;            ///< empty when built; else build_failed | build_timeout | resource_limit
+  std::string detail;             ///< first error line
+  std::string log;                ///< bounded
+  std::filesystem::path library;  ///< the shared object
+  std::string machine_code;  ///< hash over the code and read-only data sections, so that equal code is one node whatever its source text
+  double build_s = 0;        ///< what the compiler took when it was really run; 0 from the cache
   bool from_cache = false;
 };
 
 class toolchain {
  public:
-  /// Finds the compiler ($KERNSMITH_CXX, else g++, else c++). missing_here with the remedy when there is none. `cache` is created; built objects live there.
+  /// Finds the compiler ($KERNSMITH_CXX, else g++, else c++). missing_here with the remedy when there is none. `cache` is created; built
+  /// objects live there.
   [[nodiscard]] static result<toolchain> discover(const std::filesystem::path& cache);
 
-  /// Thread-safe for distinct sources. Infrastructure faults are errors; a source that doesn't compile is a built_kernel with an outcome.
-  [[nodiscard]] result<built_kernel> build(const std::string& source, const std::vector<std::string>& extra_flags = {}, const std::vector<std::string>& link_flags = {}) const;
+  /// Thread-safe. Infrastructure faults are errors; a source that doesn't compile is a built_kernel with an outcome. `timeout_s` bounds the
+  /// compiler.
+  [[nodiscard]] result<built_kernel> build(const std::string& source, const std::vector<std::string>& extra_flags = {},
+                                           const std::vector<std::string>& link_flags = {}, double timeout_s = build_timeout_s) const;
 
   [[nodiscard]] const std::string& compiler() const { return compiler_version_; }  ///< "g++ 12.2.0"
-  [[nodiscard]] std::string flags() const;                                           ///< "-O3 -march=native -fopenmp ..."
+  [[nodiscard]] std::string flags() const;                                         ///< "-O3 -march=native -fopenmp ..."
 
  private:
+  [[nodiscard]] result<built_kernel> compile(const std::string& source, const std::string& key, const std::vector<std::string>& extra_flags,
+                                             const std::vector<std::string>& link_flags, double timeout_s,
+                                             const std::filesystem::path& work) const;
+
   std::filesystem::path program_;
   std::filesystem::path cache_;
   std::string compiler_version_;
+  std::string identity_;                               ///< compiler, its full version line, the processor that -march=native means
+  std::vector<std::filesystem::path> compiler_paths_;  ///< what the sandbox needs beyond the system's folders
 };
 
 }  // namespace kernsmith::cpp
