@@ -1,5 +1,5 @@
-// The one door to CAF 0.17.6: what its traps require of every actor is done here once, so that a move to CAF 1.x changes this file and the handlers'
-// signatures only. Precompiled; included by the .cpp files of this folder, never by a header outside it.
+// The one door to CAF 0.17.6: what its traps require of every actor is done here once, so that a move to CAF 1.x changes this file and the
+// handlers' signatures only. Precompiled; included by the .cpp files of this folder, never by a header outside it.
 #pragma once
 
 #include <exception>

@@ -45,8 +45,9 @@ void run_planner(coordinator_pointer self, std::uint64_t number) {
             running_session& broken = self->state.running.at(number);
             if (++broken.restarts > max_planner_restarts) {
               auto ended = self->state.running.extract(number);
-              ended.mapped().promise.deliver(session_result(tl::unexpected<error>(
-                  error{fault::bug, "the planner of session " + ended.mapped().request.settings.id + " died repeatedly: " + self->home_system().render(reason)})));
+              ended.mapped().promise.deliver(
+                  session_result(tl::unexpected<error>(error{fault::bug, "the planner of session " + ended.mapped().request.settings.id +
+                                                                             " died repeatedly: " + self->home_system().render(reason)})));
               return start_waiting(self);
             }
             spdlog::warn("coordinator: a planner died ({}); its session goes on from the store", self->home_system().render(reason));
@@ -62,7 +63,8 @@ void start_waiting(coordinator_pointer self) {
     running_session next = std::move(state.waiting.front());
     state.waiting.pop_front();
     if (!state.stopping.empty()) {
-      next.promise.deliver(session_result(tl::unexpected<error>(error{fault::interrupted, "interrupted before the session of " + next.request.settings.problem_name + " began"})));
+      next.promise.deliver(session_result(tl::unexpected<error>(
+          error{fault::interrupted, "interrupted before the session of " + next.request.settings.problem_name + " began"})));
       continue;
     }
     const std::uint64_t number = state.next_number++;
@@ -100,6 +102,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self, coordinat
 
 }  // namespace
 
-coordinator_actor spawn_coordinator(caf::actor_system& system, coordinator_config config) { return system.spawn(coordinator, std::move(config)); }
+coordinator_actor spawn_coordinator(caf::actor_system& system, coordinator_config config) {
+  return system.spawn(coordinator, std::move(config));
+}
 
 }  // namespace kernsmith::actors

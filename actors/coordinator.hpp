@@ -1,4 +1,5 @@
-// COORDINATOR: takes sessions in order, runs as many at once as there are device slots, and replaces a planner that died by one that goes on from the store.
+// COORDINATOR: takes sessions in order, runs as many at once as there are device slots, and replaces a planner that died by one that goes
+// on from the store.
 #pragma once
 
 #include "actors/planner.hpp"

@@ -15,8 +15,8 @@ struct core_plan {
   std::size_t builders = 1;             ///< compilers at once
 };
 
-/// Splits the `allowed` CPU ids. With fewer than `min_cores_to_reserve` cores all of them measure and builds wait for measurements; with more, one core in
-/// eight (at least one) is kept for builds. `threads` > 0 limits the cores of each slot.
+/// Splits the `allowed` CPU ids. With fewer than `min_cores_to_reserve` cores all of them measure and builds wait for measurements; with
+/// more, one core in eight (at least one) is kept for builds. `threads` > 0 limits the cores of each slot.
 [[nodiscard]] core_plan plan_cores(const std::vector<int>& allowed, std::size_t slots, std::size_t threads);
 inline constexpr std::size_t min_cores_to_reserve = 4;
 

@@ -8,7 +8,8 @@ namespace {
 constexpr std::chrono::milliseconds poll_period_ms{100};
 constexpr std::size_t scheduler_threads = 2;
 
-// Actors think little and wait much: two workers and the sharing policy, which costs nothing while idle and so doesn't disturb measurements.
+// Actors think little and wait much: two workers and the sharing policy, which costs nothing while idle and so doesn't disturb
+// measurements.
 struct system_config : caf::actor_system_config {
   system_config() {
     set("scheduler.policy", caf::atom("sharing"));
@@ -19,8 +20,8 @@ struct system_config : caf::actor_system_config {
 
 }  // namespace
 
-std::vector<session_result> run_embedded(supervisor_config config, const std::vector<session_request>& requests, const std::atomic<bool>* interrupt,
-                                         const std::function<void(const session_result&)>& done) {
+std::vector<session_result> run_embedded(supervisor_config config, const std::vector<session_request>& requests,
+                                         const std::atomic<bool>* interrupt, const std::function<void(const session_result&)>& done) {
   system_config settings;
   caf::actor_system system(settings);
   std::vector<session_result> reports(requests.size(), fail(fault::infrastructure, "the session was not run"));
@@ -38,14 +39,16 @@ std::vector<session_result> run_embedded(supervisor_config config, const std::ve
     bool stopping = false;
     // One blocking receive loop serves all answers: each request gets a small collector that hands its answer on with its number.
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      const auto collector = system.spawn([root, request = requests[i], i, waiter = caf::actor_cast<caf::actor>(self)](caf::event_based_actor* me) {
-        me->request(root, caf::infinite, run_atom::value, request)
-            .then([me, i, waiter](const session_result& report) { me->send(waiter, static_cast<std::uint64_t>(i), report); },
-                  [me, i, waiter](const caf::error& reason) {
-                    me->send(waiter, static_cast<std::uint64_t>(i),
-                             session_result(tl::unexpected<error>(error{fault::bug, "the supervisor died: " + me->home_system().render(reason)})));
-                  });
-      });
+      const auto collector =
+          system.spawn([root, request = requests[i], i, waiter = caf::actor_cast<caf::actor>(self)](caf::event_based_actor* me) {
+            me->request(root, caf::infinite, run_atom::value, request)
+                .then([me, i, waiter](const session_result& report) { me->send(waiter, static_cast<std::uint64_t>(i), report); },
+                      [me, i, waiter](const caf::error& reason) {
+                        me->send(waiter, static_cast<std::uint64_t>(i),
+                                 session_result(
+                                     tl::unexpected<error>(error{fault::bug, "the supervisor died: " + me->home_system().render(reason)})));
+                      });
+          });
       (void)collector;
     }
     while (answered < requests.size()) {

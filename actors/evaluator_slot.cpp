@@ -22,7 +22,9 @@ void admitted_problems::drop(const std::string& session) {
 
 namespace {
 
-tl::unexpected<error> not_admitted(const std::string& session) { return fail(fault::infrastructure, "no problem has been admitted for session " + session + " on this slot"); }
+tl::unexpected<error> not_admitted(const std::string& session) {
+  return fail(fault::infrastructure, "no problem has been admitted for session " + session + " on this slot");
+}
 
 }  // namespace
 

@@ -14,7 +14,8 @@
 namespace kernsmith::actors {
 
 /// Opens the evaluator of a problem on some cores. Tests put their own here.
-using evaluator_factory = std::function<result<std::unique_ptr<cpp::evaluator>>(const problem& p, const std::vector<int>& cores, std::uint64_t seed)>;
+using evaluator_factory =
+    std::function<result<std::unique_ptr<cpp::evaluator>>(const problem& p, const std::vector<int>& cores, std::uint64_t seed)>;
 
 /// The admitted problems of one slot, by session. A builder compiles through the same evaluator while the slot measures another candidate.
 class admitted_problems {

@@ -32,9 +32,9 @@ struct worker {
 struct fleet_state {
   static inline const char* name = "fleet";
   fleet_config config;
-  std::vector<worker> workers;                   ///< evaluators first, then the builders of slot 0, 1, ...
-  std::map<std::string, std::size_t> slot_of;    ///< session -> slot
-  std::vector<std::size_t> next_builder;         ///< per slot
+  std::vector<worker> workers;                 ///< evaluators first, then the builders of slot 0, 1, ...
+  std::map<std::string, std::size_t> slot_of;  ///< session -> slot
+  std::vector<std::size_t> next_builder;       ///< per slot
   std::size_t next_slot = 0;
 };
 
@@ -57,7 +57,8 @@ void dispatch(worker& w, const job_ptr& j) {
 void on_job_error(fleet_pointer self, std::size_t index, const job_ptr& j, const caf::error& reason) {
   worker& w = self->state.workers[index];
   if (j->attempts >= max_job_attempts) {
-    j->give_up(lost_actor(self->home_system(), "the job was given out " + std::to_string(j->attempts) + " times and lost each time", reason));
+    j->give_up(
+        lost_actor(self->home_system(), "the job was given out " + std::to_string(j->attempts) + " times and lost each time", reason));
     return;
   }
   // The answer of a dead incarnation may arrive before or after the news of its death.
@@ -83,7 +84,8 @@ void on_death(fleet_pointer self, const caf::down_msg& down) {
     if (!w.actor || caf::actor_cast<caf::actor_addr>(w.actor) != down.source) continue;
     w.actor = nullptr;
     if (const auto delay = w.restarts.died(state.config.now())) {
-      spdlog::warn("fleet: slot worker {} died ({}); starting it again in {} ms", i, self->home_system().render(down.reason), delay->count());
+      spdlog::warn("fleet: slot worker {} died ({}); starting it again in {} ms", i, self->home_system().render(down.reason),
+                   delay->count());
       self->delayed_send(self, *delay, revive_atom::value, static_cast<std::uint64_t>(i));
       return;
     }
@@ -103,7 +105,8 @@ caf::typed_response_promise<Result> give(fleet_pointer self, std::size_t index, 
   auto j = std::make_shared<job>();
   j->ask = [=](const job_ptr& me, const caf::strong_actor_ptr& target) {
     self->request(caf::actor_cast<Handle>(target), caf::infinite, arguments...)
-        .then([promise](const Result& answer) mutable { promise.deliver(answer); }, [self, index, me](const caf::error& reason) { on_job_error(self, index, me, reason); });
+        .then([promise](const Result& answer) mutable { promise.deliver(answer); },
+              [self, index, me](const caf::error& reason) { on_job_error(self, index, me, reason); });
   };
   j->give_up = [promise](const error& why) mutable { promise.deliver(Result(tl::unexpected<error>(why))); };
   dispatch(self->state.workers[index], j);
@@ -126,16 +129,26 @@ void add_workers(fleet_pointer self) {
   auto& system = self->home_system();
   for (const slot_config& slot : slots) {
     state.workers.push_back({[&system, slot, detached = config.detached] {
-                               return caf::actor_cast<caf::strong_actor_ptr>(detached ? system.spawn<caf::detached>(evaluator_slot, slot) : system.spawn(evaluator_slot, slot));
+                               return caf::actor_cast<caf::strong_actor_ptr>(detached ? system.spawn<caf::detached>(evaluator_slot, slot)
+                                                                                      : system.spawn(evaluator_slot, slot));
                              },
-                             nullptr, 0, restart_policy(config.restarts), false, {}});
+                             nullptr,
+                             0,
+                             restart_policy(config.restarts),
+                             false,
+                             {}});
   }
   for (const slot_config& slot : slots) {
     for (std::size_t b = 0; b < config.cores.builders; ++b) {
       state.workers.push_back({[&system, slot, detached = config.detached] {
-                                 return caf::actor_cast<caf::strong_actor_ptr>(detached ? system.spawn<caf::detached>(builder_slot, slot) : system.spawn(builder_slot, slot));
+                                 return caf::actor_cast<caf::strong_actor_ptr>(detached ? system.spawn<caf::detached>(builder_slot, slot)
+                                                                                        : system.spawn(builder_slot, slot));
                                },
-                               nullptr, 0, restart_policy(config.restarts), false, {}});
+                               nullptr,
+                               0,
+                               restart_policy(config.restarts),
+                               false,
+                               {}});
     }
   }
   state.next_builder.assign(slots.size(), 0);
@@ -167,9 +180,12 @@ fleet_actor::behavior_type fleet(fleet_pointer self, fleet_config config) {
       [self, slot](evaluate_atom, const std::string& session, const cpp::built_kernel& kernel, cpp::effort how) {
         return give<evaluator_actor, measured_result>(self, slot(session), evaluate_atom::value, session, kernel, how);
       },
-      [self, slot](control_atom, const std::string& session) { return give<evaluator_actor, control_answer>(self, slot(session), control_atom::value, session); },
+      [self, slot](control_atom, const std::string& session) {
+        return give<evaluator_actor, control_answer>(self, slot(session), control_atom::value, session);
+      },
       [self, slot](release_atom, const std::string& session) {
-        if (const worker& w = self->state.workers[slot(session)]; w.actor) self->send(caf::actor_cast<evaluator_actor>(w.actor), release_atom::value, session);
+        if (const worker& w = self->state.workers[slot(session)]; w.actor)
+          self->send(caf::actor_cast<evaluator_actor>(w.actor), release_atom::value, session);
         self->state.slot_of.erase(session);
       },
       [self](revive_atom, std::uint64_t index) { start(self, self->state.workers.at(index)); },
@@ -178,6 +194,8 @@ fleet_actor::behavior_type fleet(fleet_pointer self, fleet_config config) {
 
 }  // namespace
 
-fleet_actor spawn_fleet(caf::actor_system& system, fleet_config config) { return system.spawn(fleet, std::move(config)); }
+fleet_actor spawn_fleet(caf::actor_system& system, fleet_config config) {
+  return system.spawn(fleet, std::move(config));
+}
 
 }  // namespace kernsmith::actors

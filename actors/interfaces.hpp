@@ -53,15 +53,15 @@ using evaluator_actor = caf::typed_actor<
     /// Drops what is held for a session.
     caf::reacts_to<release_atom, std::string>>;
 
-/// Conforms to the protocols of evaluator_actor and builder_actor, over all slots of the host. A job whose slot died is given out again, twice at most.
-using fleet_actor = caf::typed_actor<
-    caf::replies_to<admit_atom, std::string, problem_ptr, std::uint64_t>::with<admission_result>,
-    caf::replies_to<build_atom, std::string, std::string>::with<build_result>,
-    caf::replies_to<evaluate_atom, std::string, cpp::built_kernel, cpp::effort>::with<measured_result>,
-    caf::replies_to<control_atom, std::string>::with<control_answer>,
-    caf::reacts_to<release_atom, std::string>,
-    /// INTERNAL: a slot whose back-off is over is started again.
-    caf::reacts_to<revive_atom, std::uint64_t>>;
+/// Conforms to the protocols of evaluator_actor and builder_actor, over all slots of the host. A job whose slot died is given out again,
+/// twice at most.
+using fleet_actor =
+    caf::typed_actor<caf::replies_to<admit_atom, std::string, problem_ptr, std::uint64_t>::with<admission_result>,
+                     caf::replies_to<build_atom, std::string, std::string>::with<build_result>,
+                     caf::replies_to<evaluate_atom, std::string, cpp::built_kernel, cpp::effort>::with<measured_result>,
+                     caf::replies_to<control_atom, std::string>::with<control_answer>, caf::reacts_to<release_atom, std::string>,
+                     /// INTERNAL: a slot whose back-off is over is started again.
+                     caf::reacts_to<revive_atom, std::uint64_t>>;
 
 using presenter_actor = caf::typed_actor<
     /// Shows how far a session is.
@@ -82,7 +82,8 @@ using planner_actor = caf::typed_actor<
     caf::reacts_to<tick_atom>>;
 
 using coordinator_actor = caf::typed_actor<
-    /// Runs a session, after those accepted before it; answers when it has ended. A planner that dies is replaced and goes on from the store.
+    /// Runs a session, after those accepted before it; answers when it has ended. A planner that dies is replaced and goes on from the
+    /// store.
     caf::replies_to<run_atom, session_request>::with<session_result>,
     /// Interrupts all sessions; those that wait are answered as interrupted.
     caf::reacts_to<stop_atom, std::string>,
@@ -90,9 +91,9 @@ using coordinator_actor = caf::typed_actor<
     caf::reacts_to<replace_atom, synthesizer_actor>>;
 
 using supervisor_actor = caf::typed_actor<
-    /// Passed on to the coordinator. When a part that can't be replaced dies, everything still running is answered with an error of kind bug.
-    caf::replies_to<run_atom, session_request>::with<session_result>,
-    caf::reacts_to<stop_atom, std::string>,
+    /// Passed on to the coordinator. When a part that can't be replaced dies, everything still running is answered with an error of kind
+    /// bug.
+    caf::replies_to<run_atom, session_request>::with<session_result>, caf::reacts_to<stop_atom, std::string>,
     /// INTERNAL: a child whose back-off is over is started again.
     caf::reacts_to<revive_atom, std::uint64_t>>;
 

@@ -63,7 +63,9 @@ librarian_actor::behavior_type librarian(librarian_actor::stateful_pointer<libra
         }
         return commit(self, *batch);
       },
-      [self](recall_atom, const std::string& problem_hash, const std::string& target) { return recall(*self->state.config.store, problem_hash, target); },
+      [self](recall_atom, const std::string& problem_hash, const std::string& target) {
+        return recall(*self->state.config.store, problem_hash, target);
+      },
       [self](similar_atom, const problem_ptr& task, const std::string& target, std::uint64_t count) {
         return similar(*self->state.config.store, *task, target, count);
       },

@@ -1,5 +1,5 @@
-// Every message type of the actor system, and nothing else. All of them travel inside one process: records cross a wire only as the bytes of
-// memory/codec.hpp, never through CAF's own serialisation (0.17.6 hangs on infinite doubles and mangles NaN).
+// Every message type of the actor system, and nothing else. All of them travel inside one process: records cross a wire only as the bytes
+// of memory/codec.hpp, never through CAF's own serialisation (0.17.6 hangs on infinite doubles and mangles NaN).
 #pragma once
 
 #include <memory>
@@ -59,12 +59,12 @@ struct session_request {
 struct session_report {
   problem_ptr task;
   memory::session session;
-  std::vector<memory::candidate> candidates;   ///< by move
-  std::vector<memory::evaluation> history;     ///< by move, then the final measurements
-  memory::evaluation best;                     ///< of the winner at full effort; empty id when there is none
+  std::vector<memory::candidate> candidates;  ///< by move
+  std::vector<memory::evaluation> history;    ///< by move, then the final measurements
+  memory::evaluation best;                    ///< of the winner at full effort; empty id when there is none
   memory::candidate best_candidate;
   std::string best_source;
-  std::int64_t replayed = 0;                   ///< evaluations taken over from the interrupted run
+  std::int64_t replayed = 0;  ///< evaluations taken over from the interrupted run
   memory::cost spent;
   std::map<std::string, std::string> samples;  ///< candidate id -> raw samples of its final measurement, JSON
 };

@@ -46,7 +46,9 @@ void answer(planner_pointer self, session_result outcome) {
   self->quit();
 }
 
-void fail_session(planner_pointer self, const error& why) { answer(self, tl::unexpected<error>(why)); }
+void fail_session(planner_pointer self, const error& why) {
+  answer(self, tl::unexpected<error>(why));
+}
 
 auto lost(planner_pointer self, std::string what) {
   return [self, what = std::move(what)](const caf::error& reason) { fail_session(self, lost_actor(self->home_system(), what, reason)); };
@@ -219,8 +221,11 @@ void do_finish(planner_pointer self, const agents::finish_step& s) {
   finished.finished = state.config.now();
   auto batch = std::make_shared<memory::write_batch>();
   batch->put(finished);
-  batch->emit(finished.state == "interrupted" ? "session.interrupted" : "session.finished",
-              {{"session", finished.id}, {"problem", finished.problem_name}, {"stopped_by", finished.stopped_by}, {"best", finished.best}, {"speedup", finished.best_speedup}});
+  batch->emit(finished.state == "interrupted" ? "session.interrupted" : "session.finished", {{"session", finished.id},
+                                                                                             {"problem", finished.problem_name},
+                                                                                             {"stopped_by", finished.stopped_by},
+                                                                                             {"best", finished.best},
+                                                                                             {"speedup", finished.best_speedup}});
   const auto done = [self, finished](const commit_result& committed) {
     if (!committed) return fail_session(self, committed.error());
     show(self, "finished");
@@ -231,20 +236,26 @@ void do_finish(planner_pointer self, const agents::finish_step& s) {
     return;
   }
   const session_report report = make_report(self, finished);
-  const memory::champion champion{finished.problem,   finished.target,       finished.fingerprint.device, finished.best, report.best.id, finished.id,
-                                  finished.problem_name, finished.best_speedup, finished.finished};
+  const memory::champion champion{finished.problem, finished.target,       finished.fingerprint.device, finished.best,    report.best.id,
+                                  finished.id,      finished.problem_name, finished.best_speedup,       finished.finished};
   self->request(state.config.librarian, caf::infinite, crown_atom::value, batch, champion).then(done, lost(self, "storing the session"));
 }
 
 void drive(planner_pointer self) {
   if (self->state.answered) return;
   for (const agents::step& s : self->state.core->poll()) {
-    if (const auto* generate = std::get_if<agents::generate_step>(&s)) do_generate(self, *generate);
-    else if (const auto* build = std::get_if<agents::build_step>(&s)) do_build(self, *build);
-    else if (const auto* evaluate = std::get_if<agents::evaluate_step>(&s)) do_evaluate(self, *evaluate);
-    else if (const auto* record = std::get_if<agents::record_step>(&s)) do_record(self, *record);
-    else if (std::holds_alternative<agents::control_step>(s)) do_control(self);
-    else if (const auto* finish = std::get_if<agents::finish_step>(&s)) do_finish(self, *finish);
+    if (const auto* generate = std::get_if<agents::generate_step>(&s))
+      do_generate(self, *generate);
+    else if (const auto* build = std::get_if<agents::build_step>(&s))
+      do_build(self, *build);
+    else if (const auto* evaluate = std::get_if<agents::evaluate_step>(&s))
+      do_evaluate(self, *evaluate);
+    else if (const auto* record = std::get_if<agents::record_step>(&s))
+      do_record(self, *record);
+    else if (std::holds_alternative<agents::control_step>(s))
+      do_control(self);
+    else if (const auto* finish = std::get_if<agents::finish_step>(&s))
+      do_finish(self, *finish);
   }
 }
 
@@ -253,7 +264,8 @@ std::vector<agents::warm_start> parse_warm_starts(const std::vector<std::string>
   for (const std::string& text : stored) {
     const auto json = nlohmann::json::parse(text, nullptr, false);
     if (json.is_discarded()) continue;
-    starts.push_back({json.value("generator", std::size_t{0}), json.value("decisions", agents::assignment{}), json.value("from", std::string())});
+    starts.push_back(
+        {json.value("generator", std::size_t{0}), json.value("decisions", agents::assignment{}), json.value("from", std::string())});
   }
   return starts;
 }
@@ -280,7 +292,8 @@ void begin_search(planner_pointer self, memory::session session, agents::session
               {{"session", session.id}, {"problem", session.problem_name}, {"target", session.target}, {"budget", session.budget}});
   state.core = std::make_unique<agents::session_core>(session, *state.search, names, std::move(history));
   if (!state.stop_before_start.empty()) state.core->stop(state.stop_before_start);
-  if (session.time_limit_s > 0) self->delayed_send(self, std::chrono::milliseconds(static_cast<std::int64_t>(session.time_limit_s * 1000)), tick_atom::value);
+  if (session.time_limit_s > 0)
+    self->delayed_send(self, std::chrono::milliseconds(static_cast<std::int64_t>(session.time_limit_s * 1000)), tick_atom::value);
   self->request(state.config.librarian, caf::infinite, commit_atom::value, batch)
       .then(
           [self](const commit_result& committed) {
@@ -298,10 +311,14 @@ void find_warm_starts(planner_pointer self, memory::session session) {
             for (const similar_champion& c : found) {
               if (c.similarity < min_warm_similarity) continue;
               const auto& makers = self->state.makers;
-              const auto maker = std::find_if(makers.begin(), makers.end(), [&](const auto& m) { return m->space().name == c.candidate.synthesizer; });
+              const auto maker =
+                  std::find_if(makers.begin(), makers.end(), [&](const auto& m) { return m->space().name == c.candidate.synthesizer; });
               if (maker == makers.end()) continue;
-              session.warm_starts.push_back(
-                  nlohmann::json{{"generator", maker - makers.begin()}, {"decisions", c.candidate.parameters}, {"from", c.candidate.id}, {"problem", c.problem_name}}.dump());
+              session.warm_starts.push_back(nlohmann::json{
+                  {"generator", maker - makers.begin()},
+                  {"decisions", c.candidate.parameters},
+                  {"from", c.candidate.id},
+                  {"problem", c.problem_name}}.dump());
             }
             begin_search(self, session, {});
           },
@@ -379,6 +396,8 @@ planner_actor::behavior_type planner(planner_pointer self, planner_config config
 
 }  // namespace
 
-planner_actor spawn_planner(caf::actor_system& system, planner_config config) { return system.spawn(planner, std::move(config)); }
+planner_actor spawn_planner(caf::actor_system& system, planner_config config) {
+  return system.spawn(planner, std::move(config));
+}
 
 }  // namespace kernsmith::actors

@@ -1,5 +1,5 @@
-// PLANNER: one session from its request to its report. The course of events is agents/search/session_core.hpp; this actor asks the others for what the core
-// wants and tells it what came of it.
+// PLANNER: one session from its request to its report. The course of events is agents/search/session_core.hpp; this actor asks the others
+// for what the core wants and tells it what came of it.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@ struct planner_config {
   presenter_actor presenter;
   /// The ways to implement a problem: the rules, then the user's seed kernels. `cores` is what a kernel may use.
   std::function<result<generators>(const problem& p, std::int64_t cores)> make_generators;
-  std::function<std::string()> now;       ///< RFC 3339
-  std::function<double()> clock_s;        ///< monotonic
+  std::function<std::string()> now;  ///< RFC 3339
+  std::function<double()> clock_s;   ///< monotonic
 };
 
 [[nodiscard]] planner_actor spawn_planner(caf::actor_system& system, planner_config config);

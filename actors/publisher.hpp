@@ -1,4 +1,5 @@
-// PUBLISHER: committed events to ZeroMQ subscribers. A machine without a free port still optimises: nobody is told, and the log says so once.
+// PUBLISHER: committed events to ZeroMQ subscribers. A machine without a free port still optimises: nobody is told, and the log says so
+// once.
 #pragma once
 
 #include <functional>

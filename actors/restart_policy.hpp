@@ -12,7 +12,7 @@ using actor_time = std::chrono::steady_clock::time_point;
 using actor_span = std::chrono::milliseconds;
 
 struct restart_limits {
-  std::size_t max_restarts = 5;                        ///< within `window`; one more means giving up
+  std::size_t max_restarts = 5;  ///< within `window`; one more means giving up
   actor_span window = std::chrono::minutes(1);
   actor_span first_delay = std::chrono::milliseconds(100);
   actor_span max_delay = std::chrono::seconds(10);

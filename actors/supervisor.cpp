@@ -84,7 +84,8 @@ void shut_down(supervisor_pointer self) {
 }
 
 void escalate(supervisor_pointer self, const std::string& who, const caf::error& reason) {
-  const std::string message = who + " died and can't be replaced: " + self->home_system().render(reason) + "; what was stored is safe, go on with --resume";
+  const std::string message =
+      who + " died and can't be replaced: " + self->home_system().render(reason) + "; what was stored is safe, go on with --resume";
   spdlog::error("supervisor: {}", message);
   for (auto& [number, promise] : self->state.running) promise.deliver(session_result(tl::unexpected<error>(error{fault::bug, message})));
   self->state.running.clear();
@@ -113,7 +114,8 @@ void on_death(supervisor_pointer self, const caf::down_msg& down) {
 supervisor_actor::behavior_type supervisor(supervisor_pointer self, supervisor_config config) {
   guard(self, supervisor_state::name);
   self->state.config = std::move(config);
-  if (!self->state.config.spawn_synthesizer) self->state.config.spawn_synthesizer = [](caf::actor_system& system) { return system.spawn(synthesizer); };
+  if (!self->state.config.spawn_synthesizer)
+    self->state.config.spawn_synthesizer = [](caf::actor_system& system) { return system.spawn(synthesizer); };
   self->set_down_handler([self](const caf::down_msg& down) { on_death(self, down); });
   self->set_exit_handler([self](const caf::exit_msg& exit) {
     shut_down(self);
@@ -130,7 +132,8 @@ supervisor_actor::behavior_type supervisor(supervisor_pointer self, supervisor_c
           if (auto waiting = self->state.running.extract(number)) waiting.mapped().deliver(report);
         };
         self->request(state.coordinator, caf::infinite, run_atom::value, request).then(deliver, [self, deliver](const caf::error& reason) {
-          deliver(session_result(tl::unexpected<error>(error{fault::bug, lost_actor(self->home_system(), "the coordinator lost the session", reason).message})));
+          deliver(session_result(tl::unexpected<error>(
+              error{fault::bug, lost_actor(self->home_system(), "the coordinator lost the session", reason).message})));
         });
         return promise;
       },
@@ -141,6 +144,8 @@ supervisor_actor::behavior_type supervisor(supervisor_pointer self, supervisor_c
 
 }  // namespace
 
-supervisor_actor spawn_supervisor(caf::actor_system& system, supervisor_config config) { return system.spawn(supervisor, std::move(config)); }
+supervisor_actor spawn_supervisor(caf::actor_system& system, supervisor_config config) {
+  return system.spawn(supervisor, std::move(config));
+}
 
 }  // namespace kernsmith::actors

@@ -1,5 +1,5 @@
-// SUPERVISOR: the root of the tree. Starts the children in order, starts stateless ones (synthesizer, publisher) again when they die, with back-off and a
-// limit, and ends everything in an orderly way when one that holds state (librarian, fleet, coordinator) is lost.
+// SUPERVISOR: the root of the tree. Starts the children in order, starts stateless ones (synthesizer, publisher) again when they die, with
+// back-off and a limit, and ends everything in an orderly way when one that holds state (librarian, fleet, coordinator) is lost.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ struct supervisor_config {
   std::function<std::string()> now;
   std::function<double()> clock_s;
   std::size_t parallel_sessions = 1;
-  bool detached = true;      ///< tests in virtual time spawn blocking actors as ordinary ones
+  bool detached = true;  ///< tests in virtual time spawn blocking actors as ordinary ones
   restart_limits restarts;
   std::function<synthesizer_actor(caf::actor_system&)> spawn_synthesizer;  ///< default: the rules synthesizer
 };

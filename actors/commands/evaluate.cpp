@@ -1,0 +1,149 @@
+// `kernsmith evaluate PROBLEM SOURCE`: the whole evaluation of one given implementation, with an account of it.
+#include <cstdio>
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "actors/commands/command_line.hpp"
+#include "actors/commands/commands.hpp"
+#include "actors/commands/targets.hpp"
+#include "actors/core_plan.hpp"
+#include "agents/synthesis/machine_model.hpp"
+#include "backends/cpp/evaluator.hpp"
+#include "backends/cpp/reference_source.hpp"
+#include "config/hash.hpp"
+
+namespace kernsmith::actors {
+namespace {
+
+struct evaluate_options {
+  common_options common;
+  std::string problem_file, source_file, target = "cpp", out;
+  bool quick = false;
+  std::int64_t threads = 0;
+  std::uint64_t seed = 1;
+};
+
+std::string axes_text(const memory::axis_values& axes) {
+  std::string text;
+  for (const auto& [name, extent] : axes) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, extent);
+  return text.empty() ? "(no axes)" : text;
+}
+
+void print_account(const problem& p, const memory::evaluation& e, const std::vector<memory::baseline_timing>& baselines) {
+  fmt::print("outcome       {}{}\n", e.outcome, e.detail.empty() ? "" : ": " + e.detail);
+  fmt::print("verification  {} cases, largest error {:.3g} of {:.3g} allowed", e.verification.cases, e.verification.max_error,
+             e.verification.budget);
+  if (e.verification.timed_outputs > 0) fmt::print(", {} timed outputs checked", e.verification.timed_outputs);
+  fmt::print("\n");
+  if (!e.verification.first_failure.empty()) fmt::print("first failure {}\n", e.verification.first_failure);
+  fmt::print("timing        {}{}\n", e.timing.status, e.timing.control.empty() ? "" : ", A/A control: " + e.timing.control);
+  for (const memory::workload_timing& w : e.workloads) {
+    fmt::print("  {:32} {:>12.1f} us  baseline {:>12.1f} us", axes_text(w.axes), w.median_ns / 1e3, w.baseline_median_ns / 1e3);
+    if (w.ci95.size() == 2) fmt::print("  {:.3f}x [{:.3f}, {:.3f}] {}", w.speedup, w.ci95[0], w.ci95[1], w.verdict);
+    fmt::print("  {} samples\n", w.samples);
+  }
+  if (e.speedup > 0) {
+    fmt::print("speed-up      {:.3f}x over {}", e.speedup, baselines.empty() ? "the baseline" : baselines.front().name);
+    if (e.ci95.size() == 2) fmt::print(" [{:.3f}, {:.3f}]", e.ci95[0], e.ci95[1]);
+    fmt::print("\n");
+  }
+  if (!e.diagnosis.bottleneck.empty())
+    fmt::print("bottleneck    {}, {:.0f} % of the roofline\n", e.diagnosis.bottleneck, 100 * e.diagnosis.roofline_fraction);
+  fmt::print("machine       {} ({} cores, {}), {} {}\n", e.fingerprint.device, e.fingerprint.cores, e.fingerprint.isa,
+             e.fingerprint.compiler, e.fingerprint.flags);
+  fmt::print("problem       {} {}\n", p.name, p.hash.substr(0, 12));
+}
+
+result<void> write_evidence(const std::filesystem::path& folder, const problem& p, const std::string& source, const memory::evaluation& e,
+                            const std::string& samples) {
+  const auto put = [&](const char* name, const std::string& text) { return write_file(folder / name, text); };
+  if (auto r = put("evaluation.json", nlohmann::json(e).dump(2)); !r) return r;
+  if (auto r = put("candidate.cpp", source); !r) return r;
+  if (!samples.empty())
+    if (auto r = put("samples.json", samples); !r) return r;
+  if (const auto reference = cpp::reference_source(p))
+    if (auto r = put("reference.cpp", *reference); !r) return r;
+  return {};
+}
+
+result<memory::evaluation> evaluate_source(const evaluate_options& options, const problem& p, const std::string& target,
+                                           const std::string& source, std::string& samples,
+                                           std::vector<memory::baseline_timing>& baselines) {
+  const core_plan cores = plan_cores(allowed_cores(), 1, static_cast<std::size_t>(options.threads));
+  auto evaluator = cpp::evaluator::open(p, {build_cache(options.common), cores.slots.front(), options.seed, true, &interrupted()});
+  if (!evaluator) return tl::unexpected(evaluator.error());
+  auto kernel = (*evaluator)->build(source);
+  if (!kernel) return tl::unexpected(kernel.error());
+  memory::evaluation e;
+  if (!kernel->outcome.empty()) {
+    e.outcome = kernel->outcome;
+    e.detail = kernel->detail;
+    e.stage = "build";
+    e.fingerprint = (*evaluator)->machine();
+    e.cost.build_s = kernel->build_s;
+  } else {
+    auto evaluated = (*evaluator)->evaluate(*kernel, options.quick ? cpp::effort::quick : cpp::effort::final);
+    if (!evaluated) return tl::unexpected(evaluated.error());
+    e = *evaluated;
+    samples = (*evaluator)->samples_json();
+    if (!options.quick && e.outcome == "passed") {
+      const auto control = (*evaluator)->control();
+      if (!control) return tl::unexpected(control.error());
+      e.timing.control = control->verdict;
+      if (control->verdict != "no_difference") e.timing.status = "unproven";
+    }
+  }
+  baselines = (*evaluator)->baselines();
+  e.problem = p.hash;
+  e.target = target;
+  e.candidate = make_id("cand", fmt::format("{}\n{}\ncpp\n{}", p.hash, target, source));
+  e.finished = now_text();
+  e.id = make_id("eval", e.candidate + e.finished);
+  return e;
+}
+
+int run_evaluate(const evaluate_options& options) {
+  const auto p = load_problem(options.problem_file);
+  if (!p) return report_error(p.error());
+  const auto source = read_file(options.source_file);
+  if (!source) return report_error(source.error());
+  const auto target = resolve_target(options.target, agents::describe_host(1).isa);
+  if (!target) return report_error(target.error());
+  std::string samples;
+  std::vector<memory::baseline_timing> baselines;
+  auto e = evaluate_source(options, *p, *target, *source, samples, baselines);
+  if (!e) return report_error(e.error());
+  const std::filesystem::path evidence =
+      options.out.empty() ? data_directory(options.common) / "evidence" / e->id : std::filesystem::path(options.out);
+  e->evidence = evidence.string();
+  if (const auto written = write_evidence(evidence, *p, *source, *e, samples); !written) return report_error(written.error());
+  if (!options.common.json || !options.common.json_file.empty()) {
+    print_account(*p, *e, baselines);
+    fmt::print("evidence      {}\n", evidence.string());
+  }
+  if (options.common.json && !write_json(options.common, *e)) return exit_missing_here;
+  return e->outcome == "passed" ? exit_done : exit_nothing_found;
+}
+
+}  // namespace
+
+command_body add_evaluate(CLI::App& program) {
+  auto options = std::make_shared<evaluate_options>();
+  CLI::App* command = program.add_subcommand("evaluate", "The whole evaluation of one given implementation: the verdict and its evidence");
+  command->footer("Example: kernsmith evaluate docs/examples/softmax.toml my_softmax.cpp");
+  command->add_option("PROBLEM", options->problem_file, "Problem file (.toml)")->required();
+  command->add_option("SOURCE", options->source_file, "Implementation (.cpp with `launch`, see kernsmith_kernel.h)")->required();
+  command->add_option("--target", options->target, "Language and device class")->capture_default_str();
+  command->add_flag("--quick", options->quick, "First workload only, few samples");
+  command->add_option("--threads", options->threads, "Cores that the kernel may use (0: all)")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of the input contents")->capture_default_str();
+  command->add_option("--out", options->out, "Folder for the evidence (default: in the data directory)")->type_name("DIR");
+  add_common_options(*command, options->common);
+  return [options] { return run_evaluate(*options); };
+}
+
+}  // namespace kernsmith::actors
