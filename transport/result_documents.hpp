@@ -1,0 +1,43 @@
+// The documents a session leaves: result.json and report.md, made from its records. Pure functions.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "memory/records.hpp"
+
+namespace kernsmith::transport {
+
+/// Everything the documents tell.
+struct session_records {
+  memory::session session;
+  std::vector<memory::candidate> candidates;    ///< by move
+  std::vector<memory::evaluation> evaluations;  ///< in the order in which they were made
+  std::string best_source;                      ///< path of best.* relative to the documents; empty when there is none
+  std::string evidence;                         ///< path of the evidence folder relative to the documents; may be empty
+  std::string problem_path;                     ///< as the user gave it, for "how to reproduce"
+  std::vector<std::string> notes;               ///< what the grammar could not fuse, and the like
+};
+
+/// The best candidate and its evaluation; null pointers when there is none.
+struct best_pair {
+  const memory::candidate* candidate = nullptr;
+  const memory::evaluation* evaluation = nullptr;
+};
+/// The candidate that the session names as its best with its last passed evaluation, measured fully rather than quickly.
+[[nodiscard]] best_pair best_of(const session_records& records);
+
+/// Ancestors of `candidate`, nearest first, each once.
+[[nodiscard]] std::vector<std::string> lineage_of(const memory::candidate& candidate, const std::vector<memory::candidate>& candidates);
+
+/// kernsmith.result/1 (docs/formats/result.md).
+[[nodiscard]] nlohmann::json result_document(const session_records& records);
+/// kernsmith.evaluation/1.
+[[nodiscard]] nlohmann::json evaluation_document(const memory::evaluation& evaluation);
+/// report.md: the same for people.
+[[nodiscard]] std::string report_document(const session_records& records);
+
+}  // namespace kernsmith::transport
