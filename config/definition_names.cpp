@@ -62,7 +62,7 @@ std::optional<reduction> find_scan(std::string_view name) {
 
 bool is_reserved_word(std::string_view name) {
   if (name == "and" || name == "or" || name == "not") return true;
-  return find_function(name) != nullptr || find_reduction(name) || find_scan(name) || dtype_from_name(name);
+  return find_function(name) != nullptr || dtype_from_name(name);
 }
 
 const std::vector<std::string>& callable_names() {

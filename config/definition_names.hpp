@@ -22,7 +22,8 @@ struct function_entry {
 [[nodiscard]] std::optional<reduction> find_reduction(std::string_view name);
 /// "cumsum", "cumprod", "cummax", "cummin" as the reduction they run.
 [[nodiscard]] std::optional<reduction> find_scan(std::string_view name);
-/// Words that can't name an axis, a tensor or an index.
+/// Words that can't name an axis, a tensor or an index: keywords, functions and casts. The names of reductions and scans may
+/// (an output called "sum" is natural): brackets tell a tensor from a call.
 [[nodiscard]] bool is_reserved_word(std::string_view name);
 /// Every word that can stand before a parenthesis, for nearest-name messages.
 [[nodiscard]] const std::vector<std::string>& callable_names();

@@ -16,7 +16,7 @@ struct tensor_values {
 
 /// Evaluates every statement under `axes`. `values` is parallel to problem::tensors with the inputs filled in; outputs and
 /// intermediates are filled by the call. Outputs are NOT rounded to their dtype (the comparison does that); intermediates with a
-/// declared dtype are.
+/// declared dtype are. Fails (bad_request) when a gathered index leaves a tensor without pad, and when an input's size isn't its shape's.
 [[nodiscard]] result<void> interpret(const problem& p, const std::vector<std::int64_t>& axes, std::vector<tensor_values>& values);
 
 }  // namespace kernsmith
