@@ -1,6 +1,7 @@
 // kernsmith-runner: hosts one candidate inside the sandbox. Loads its library, maps the verifier's buffers, calls `launch` when told.
 //
 //     kernsmith-runner LIBRARY THREADS WORKSPACE_BYTES
+//     kernsmith-runner probe NAME [ARGUMENT...]          what the sandbox's self-test runs
 //
 // The candidate's code runs in this process and can rewrite anything in it. Nothing here is trusted: what a call cost is read from the
 // verifier's clock, whether it was right from the verifier's buffers. Limits, affinity and the OpenMP variables were set before this
@@ -17,6 +18,7 @@
 #include "backends/harness/guarded_mapping.hpp"
 #include "backends/harness/runner/channel.hpp"
 #include "backends/harness/runner/faults.hpp"
+#include "backends/harness/runner/probe.hpp"
 #include "backends/harness/runner/tensors.hpp"
 
 namespace kernsmith::runner {
@@ -101,6 +103,7 @@ void call_batch(const message& request, tensor_store& store, launch_function lau
 
 int main(int argc, char** argv) {
   using namespace kernsmith::runner;
+  if (argc > 2 && std::strcmp(argv[1], "probe") == 0) return run_probe(argc, argv);
   if (argc != 4) {
     std::fputs("kernsmith-runner hosts a compiled kernel for kernsmith, which starts it; it is of no use by itself\n", stderr);
     return 2;
@@ -119,6 +122,7 @@ int main(int argc, char** argv) {
   const auto launch = load(argv[1]);
   wire::answer_header loaded{};
   loaded.kind = wire::answer_kind::loaded;
+  loaded.value = reinterpret_cast<std::uint64_t>(context.workspace);
   answer(loaded);
   serve(launch, context);
 }
