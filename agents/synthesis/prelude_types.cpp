@@ -148,6 +148,7 @@ static inline T ks_sigmoid(T x) {  // exp of the negative magnitude never overfl
   const T e = std::exp(-std::fabs(x));
   return (x < 0 ? e : T(1)) / (T(1) + e);
 }
+static inline bool ks_inside(int64_t i, int64_t extent) { return uint64_t(i) < uint64_t(extent); }
 // Integer arithmetic wraps.
 static inline int64_t ks_add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 static inline int64_t ks_subtract(int64_t a, int64_t b) { return int64_t(uint64_t(a) - uint64_t(b)); }

@@ -1,0 +1,52 @@
+// Expressions of the IR as scalar C++, element by element: what the plain grammar computes with, and what others can fall back on.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agents/synthesis/ir.hpp"
+
+namespace kernsmith::agents {
+
+/// Should the statement's real arithmetic run in double: an f64 operand or target, or integers beyond 2^24 that meet reals?
+[[nodiscard]] bool needs_double(const tensor_ir& ir, const statement& s);
+
+/// "N" or "64".
+[[nodiscard]] std::string extent_text(const tensor_ir& ir, const dim& d);
+
+/// Text of nodes of one statement. Needs prelude piece "types". Index variables and tensors stand under their own names.
+class scalar_expression {
+ public:
+  scalar_expression(const tensor_ir& ir, const statement& s) : ir_(ir), s_(s), wide_(needs_double(ir, s)) {}
+
+  /// "float" or "double", "int64_t", "bool".
+  [[nodiscard]] std::string type_text(value_class type) const;
+  /// The value of `node` as `type`.
+  [[nodiscard]] std::string value(int node, value_class type) const;
+  /// `tensor[...]` of the statement's target.
+  [[nodiscard]] std::string target_element() const;
+  /// `expression` (of C++ type `from`, see type_text; "double" too) in the storage type of the target.
+  [[nodiscard]] std::string to_storage(const std::string& expression, std::string_view from) const;
+  [[nodiscard]] std::string index_name(int variable) const;
+  [[nodiscard]] std::string extent_of_variable(int variable) const;
+
+ private:
+  struct piece;
+  [[nodiscard]] piece render(int node) const;
+  [[nodiscard]] piece render_as(int node, value_class type) const;
+  [[nodiscard]] piece render_number(double value) const;
+  [[nodiscard]] piece render_load(const expression& e) const;
+  [[nodiscard]] piece render_cast(const expression& e) const;
+  [[nodiscard]] piece render_call(const expression& e, int node) const;
+  [[nodiscard]] piece render_integer_arithmetic(const expression& e, int node) const;
+  [[nodiscard]] std::string position(const index_expression& index) const;
+  [[nodiscard]] std::string linear(const tensor_declaration& tensor, const std::vector<std::string>& positions) const;
+  [[nodiscard]] bool stays_inside(const index_expression& index, const dim& extent) const;
+
+  const tensor_ir& ir_;
+  const statement& s_;
+  bool wide_;
+};
+
+}  // namespace kernsmith::agents
