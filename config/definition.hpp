@@ -1,5 +1,26 @@
 // The tensor definition language after parsing and resolution: what a problem computes, as data.
-// The parser (definition_parser.hpp) guarantees every invariant stated here; readers need not re-check.
+// The resolver (definition_resolver.hpp) guarantees every invariant stated here; readers need not re-check.
+//
+// Semantics (interpreter.cpp is their plainest form):
+//  - real arithmetic is float64, integer arithmetic int64 and wraps; `/` is always real; an operation on integers and reals is real.
+//  - A comparison gives a boolean, which is the integer 0 or 1 in arithmetic. Comparisons with NaN are false, except !=. Conditions (and,
+//  or, not, select, any, all)
+//    are booleans or integers (0 is false).
+//  - sum, prod, max, min over integers or booleans are integers; any and all are boolean; argmax and argmin give the lowest position on
+//  ties, row-major over their
+//    indices. max and min, of two values or as reductions, give NaN if any operand is NaN.
+//  - A cast rounds to nearest even for floats; for integers it truncates and saturates (NaN becomes 0), also from a wider integer; bool(x)
+//  is x != 0. round() is to even.
+//  - Scans are inclusive and run along a free index: within the scan's body that index takes the values 0..its own value outside.
+//  - A load outside of its tensor gives the tensor's pad. Without pad no load can fall outside (check_axes proves it), whatever select
+//  chooses.
+//  - A position that is a sole index (sole_index) never falls outside: the index has exactly the extent of that dimension.
+//  - Values of intermediates are rounded (integers: wrapped) only where a dtype is declared; outputs read by later statements are not
+//  rounded.
+//  - A real expression can't be stored into an integer or bool tensor without a cast, nor an integer one into bool; booleans are stored as
+//  0 and 1.
+//  - An index ranges over the dimension it stands alone in: of the target, where its shape is declared, and of every load; or over a stated
+//  range, "sum(r < R: ...)".
 #pragma once
 
 #include <cstdint>
@@ -113,7 +134,7 @@ struct expression {
 };
 
 struct index_variable {
-  std::string name;
+  std::string name;   ///< unique within the statement: a second reduction over k gets k_2
   dim extent;         ///< ranges over [0, extent)
   bool free = false;  ///< stands on the left-hand side
 };
@@ -127,7 +148,7 @@ struct statement {
   std::vector<expression> nodes;
   int root = -1;
   source_place place;
-  std::string text;  ///< as written, trimmed: for comments in emitted source
+  std::string text;  ///< as written, on one line, without comments: for comments in emitted source
 };
 
 }  // namespace kernsmith

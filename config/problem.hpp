@@ -14,7 +14,8 @@
 
 namespace kernsmith {
 
-/// How an input is filled.
+/// How an input is filled. Default: standard normal for floats, valid indices for a tensor that is used as one, else integers -128..127 (u8
+/// 0..255, bool 0..1).
 struct init_spec {
   enum class kind : std::uint8_t { normal, uniform, integers, zipf, constant, arange, sorted, file };
   kind which = kind::normal;
@@ -31,6 +32,9 @@ struct init_spec {
 
 enum class tensor_role : std::uint8_t { input, output, intermediate };
 
+/// An intermediate without a declared dtype takes the widest dtype that its expression reads (a cast counts as what it gives), but no float
+/// narrower than precision_contract::lowest and no integer narrower than i32; it is never rounded by the reference. Names may equal index
+/// names of the definition or words of a target language: emitters must keep them apart.
 struct tensor_declaration {
   std::string name;
   tensor_role role = tensor_role::input;
@@ -51,13 +55,26 @@ struct workload {
 
 enum class compare_mode : std::uint8_t { bitwise, ulp, allclose, normwise };
 
+/// How outputs are compared. Not written: by the output's dtype, integers and bool bitwise, floats allclose with
+///
+///   | dtype  | rtol   | atol at least |
+///   | f64    | 1e-10  | 1e-12         |
+///   | f32    | 1e-5   | 1e-6          |
+///   | f16    | 2e-3   | 1e-4          |
+///   | bf16   | 1.6e-2 | 1e-3          |
+///   | f8e4m3 | 1.3e-1 | 1e-2          |
+///   | f8e5m2 | 2.6e-1 | 1e-2          |
+///
+/// compare_for() raises atol above that floor where rounding alone goes further: sums of K terms that cancel leave an absolute error that
+/// grows with K, whatever the result. Four times the error expected of a plain left-to-right evaluation in f32 (f64 for f64 outputs) is
+/// allowed.
 struct compare_spec {
   compare_mode mode = compare_mode::allclose;
   double atol = 1e-6;  ///< allclose: |y - r| <= atol + rtol * |r|
   double rtol = 1e-5;
   double ulp = 0;        ///< ulp: distance in units of the output's dtype
   double norm = 0;       ///< normwise: ||y - r|| <= norm * ||r||
-  bool written = false;  ///< false: defaults by output dtype apply (see default_compare)
+  bool written = false;  ///< false: compare_for() decides for each output; the fields hold its answer for the first one
 };
 
 struct precision_contract {
@@ -89,7 +106,11 @@ struct axis {
 
 struct problem {
   std::string name;
-  std::string hash;  ///< 32 hex digits over the meaning: whitespace, comments, file name and key order don't count
+  /// 32 hex digits over the meaning. Counts: names of axes and tensors, their order within [inputs] and [outputs] (it is the order of the
+  /// kernel's arguments), dtypes, shapes, pads, inits, statements as resolved trees, the content of sources and init files, baselines, seed
+  /// kernels, workloads, comparison, precision, objective. Doesn't count: `name`, the file's name, whitespace, comments, order of keys and
+  /// of workloads, names of indices, extents in [axes] that every workload overrides.
+  std::string hash;
   std::filesystem::path path;
   std::vector<axis> axes;
   std::vector<tensor_declaration> tensors;  ///< inputs, then outputs, then intermediates, each in file order
@@ -111,6 +132,12 @@ struct problem {
 /// Shape of a tensor under the axes of one workload.
 [[nodiscard]] std::vector<std::int64_t> shape_of(const tensor_declaration& tensor, const std::vector<std::int64_t>& axes);
 [[nodiscard]] std::int64_t element_count(const std::vector<std::int64_t>& shape);
+
+/// The table above.
+[[nodiscard]] compare_spec default_compare(dtype output);
+/// How output `tensor` is compared under `axes`: as written, else default_compare with atol raised to the error expected of the definition.
+/// The estimate takes inputs as their init declares them; contents of another magnitude need atol in proportion.
+[[nodiscard]] compare_spec compare_for(const problem& p, int tensor, const std::vector<std::int64_t>& axes);
 
 /// Are these axes a legal workload: positive extents, no more than max_elements, every load without pad in range?
 /// The message says which load and what it reaches.

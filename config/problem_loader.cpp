@@ -115,6 +115,7 @@ result<problem> parse_problem(const std::string& text, const std::filesystem::pa
     problem p = build(text, file);
     for (const workload& w : p.workloads)
       if (auto legal = check_axes(p, w.axes); !legal) return tl::unexpected<error>(legal.error());
+    if (!p.compare.written) p.compare = compare_for(p, p.outputs().front(), p.workloads.front().axes);
     p.hash = identity_hash(p);
     return p;
   } catch (const refusal& r) {
