@@ -77,6 +77,7 @@ struct progress_report {
   std::string best_decisions, bottleneck;
   std::string last_candidate, last_outcome, last_detail;
   double last_speedup = 0;
+  bool last_is_final = false;  ///< a final measurement: doesn't count against the budget
   bool finished = false;
 };
 

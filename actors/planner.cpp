@@ -67,12 +67,14 @@ void show(planner_pointer self, const std::string& phase, const memory::evaluati
   if (state.core) {
     report.evaluations = state.core->evaluations();
     report.best_speedup = state.core->best_speedup();
+    if (const memory::candidate* best = state.core->best_so_far()) report.best_decisions = best->decisions_text;
   }
   if (last) {
     report.last_candidate = last->candidate;
     report.last_outcome = last->duplicate_of.empty() ? last->outcome : "duplicate";
     report.last_detail = last->detail;
     report.last_speedup = last->speedup;
+    report.last_is_final = last->stage == "measure";
     if (last->outcome == "passed" && last->speedup >= report.best_speedup) report.bottleneck = last->diagnosis.bottleneck;
   }
   report.finished = phase == "finished";
@@ -290,7 +292,7 @@ void begin_search(planner_pointer self, memory::session session, agents::session
   batch->put_vector("problem", session.problem, memory::problem_features(*state.config.request.task));
   batch->emit(history.evaluations.empty() ? "session.started" : "session.resumed",
               {{"session", session.id}, {"problem", session.problem_name}, {"target", session.target}, {"budget", session.budget}});
-  state.core = std::make_unique<agents::session_core>(session, *state.search, names, std::move(history));
+  state.core = std::make_unique<agents::session_core>(session, *state.search, state.maker_pointers, std::move(history));
   if (!state.stop_before_start.empty()) state.core->stop(state.stop_before_start);
   if (session.time_limit_s > 0)
     self->delayed_send(self, std::chrono::milliseconds(static_cast<std::int64_t>(session.time_limit_s * 1000)), tick_atom::value);

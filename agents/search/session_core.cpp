@@ -25,8 +25,8 @@ move_outcome outcome_of(const memory::evaluation& e) {
 
 }  // namespace
 
-session_core::session_core(memory::session session, search& policy, std::vector<std::string> generator_names, session_history history)
-    : session_(std::move(session)), search_(policy), generator_names_(std::move(generator_names)), past_(std::move(history)) {}
+session_core::session_core(memory::session session, search& policy, std::vector<const generator*> generators, session_history history)
+    : session_(std::move(session)), search_(policy), generators_(std::move(generators)), past_(std::move(history)) {}
 
 std::vector<step> session_core::poll() {
   std::vector<step> steps = std::move(queue_);
@@ -75,11 +75,13 @@ void session_core::on_generated(std::int64_t move_id, const result<proposal>& ma
   c.move = move_id;
   c.problem = session_.problem;
   c.target = session_.target;
-  c.synthesizer = generator_names_.at(w.what.generator);
+  const decision_space& space = generators_.at(w.what.generator)->space();
+  c.synthesizer = space.name;
   c.kind = name_of(w.what.kind);
   c.memory_mode = name_of(w.what.memory);
   for (const std::int64_t parent : w.what.parents) c.parents.push_back(moves_.at(parent).candidate.id);
   c.parameters = w.what.decisions;
+  c.decisions_text = describe(space, c.parameters);
   if (!made) {
     c.id = make_id("cand", fmt::format("{}/{}/{}", session_.id, move_id, made.error().message));
     w.evaluation.outcome = made.error().kind == fault::bug ? "infrastructure" : "refused";
@@ -91,6 +93,7 @@ void session_core::on_generated(std::int64_t move_id, const result<proposal>& ma
   }
   w.source = made->source;
   c.parameters = made->decisions;
+  c.decisions_text = describe(space, c.parameters);
   c.rationale = w.what.rationale.empty() ? made->rationale : w.what.rationale + "; " + made->rationale;
   c.notes = made->notes;
   c.id = make_id("cand", fmt::format("{}\n{}\n{}\n{}", session_.problem, session_.target, c.language, w.source));
@@ -286,6 +289,13 @@ std::optional<memory::candidate> session_core::candidate_of(std::int64_t move_id
   const auto w = moves_.find(move_id);
   if (w == moves_.end()) return std::nullopt;
   return w->second.candidate;
+}
+
+const memory::candidate* session_core::best_so_far() const {
+  const memory::candidate* best = nullptr;
+  for (const auto& [id, w] : moves_)
+    if (w.at == phase::done && w.evaluation.outcome == "passed" && w.evaluation.speedup >= best_speedup_) best = &w.candidate;
+  return best;
 }
 
 std::string session_core::source_of(const std::string& candidate_id) const {

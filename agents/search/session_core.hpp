@@ -74,8 +74,8 @@ inline constexpr std::size_t max_finalists_tried = 6;
 
 class session_core {
  public:
-  /// `session` has its id and settings; `policy` and the names of `generators` (parallel to the search's) outlive the core.
-  session_core(memory::session session, search& policy, std::vector<std::string> generator_names, session_history history);
+  /// `session` has its id and settings; `policy` and the `generators` (the search's) outlive the core.
+  session_core(memory::session session, search& policy, std::vector<const generator*> generators, session_history history);
 
   [[nodiscard]] std::vector<step> poll();
 
@@ -99,6 +99,8 @@ class session_core {
   /// Empty when unknown.
   [[nodiscard]] std::string source_of(const std::string& candidate_id) const;
   [[nodiscard]] double best_speedup() const { return best_speedup_; }
+  /// The fastest verified candidate of the search so far, or null.
+  [[nodiscard]] const memory::candidate* best_so_far() const;
 
  private:
   enum class phase : std::uint8_t { generating, building, waiting_for_twin, evaluating, recording, done };
@@ -123,7 +125,7 @@ class session_core {
 
   memory::session session_;
   search& search_;
-  std::vector<std::string> generator_names_;
+  std::vector<const generator*> generators_;
   session_history past_;
   std::map<std::int64_t, work> moves_;
   std::map<std::int64_t, work> finals_;    ///< by move id: the full measurements

@@ -1,0 +1,293 @@
+// `kernsmith optimize PROBLEM…`: one session per problem x target in this process, then the result table and the documents.
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <memory>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <CLI/CLI.hpp>
+
+#include "actors/commands/command_line.hpp"
+#include "actors/commands/commands.hpp"
+#include "actors/commands/session_output.hpp"
+#include "actors/commands/session_view.hpp"
+#include "actors/commands/targets.hpp"
+#include "actors/core_plan.hpp"
+#include "actors/embedded.hpp"
+#include "agents/synthesis/machine_model.hpp"
+#include "config/hash.hpp"
+#include "config/settings.hpp"
+#include "config/text.hpp"
+#include "transport/result_stream.hpp"
+#include "transport/terminal_view.hpp"
+
+namespace kernsmith::actors {
+namespace {
+
+struct optimize_options {
+  common_options common;
+  run_settings settings;
+  std::vector<std::string> problem_files, targets, synthesizers;
+  std::string time_limit, out, publish = transport::default_stream_address;
+  bool resume = false;
+  std::size_t slots = 1;
+};
+
+// "90", "90s", "10m", "2h", "1h30m" -> seconds.
+result<double> parse_duration(const std::string& text) {
+  double total = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t used = 0;
+    double value = 0;
+    try {
+      value = std::stod(text.substr(at), &used);
+    } catch (const std::exception&) {
+      used = 0;
+    }
+    if (used == 0 || value < 0)
+      return fail(fault::bad_request, fmt::format("--time: '{}' is not a duration; write 90s, 10m or 1h30m", text));
+    at += used;
+    const char unit = at < text.size() ? text[at++] : 's';
+    if (unit != 's' && unit != 'm' && unit != 'h')
+      return fail(fault::bad_request, fmt::format("--time: '{}' is not a duration; write 90s, 10m or 1h30m", text));
+    total += value * (unit == 'h' ? 3600 : unit == 'm' ? 60 : 1);
+  }
+  return total;
+}
+
+result<std::vector<problem_ptr>> load_all(const std::vector<std::string>& files) {
+  std::vector<problem> loaded;
+  for (const std::string& file : files) {
+    auto p = load_problem(file);
+    if (!p) return tl::unexpected(p.error());
+    loaded.push_back(std::move(*p));
+  }
+  if (auto distinct = check_distinct(loaded); !distinct) return tl::unexpected(distinct.error());
+  std::vector<problem_ptr> shared;
+  for (problem& p : loaded) shared.push_back(std::make_shared<const problem>(std::move(p)));
+  return shared;
+}
+
+// The rules first, then the user's kernels; `wanted` (empty: all) picks by name.
+result<generators> make_generators(const problem& p, std::int64_t cores, const std::vector<std::string>& wanted) {
+  const auto is_wanted = [&](const std::string& name) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+  };
+  generators all;
+  std::vector<std::string> known;
+  if (!p.statements.empty()) {
+    known.emplace_back("rules");
+    if (is_wanted("rules")) {
+      auto rules = agents::make_rules_generator(p, agents::describe_host(static_cast<int>(cores)));
+      if (!rules) return tl::unexpected(rules.error());
+      all.push_back(std::move(*rules));
+    }
+  }
+  for (const source_file& seed : p.seed_kernels) {
+    known.push_back(seed.name);
+    if (!is_wanted(seed.name)) continue;
+    auto generator = agents::make_seed_generator(seed);
+    if (!generator) return tl::unexpected(generator.error());
+    all.push_back(std::move(*generator));
+  }
+  for (const std::string& name : wanted) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return fail(fault::bad_request, fmt::format("--synthesizer: '{}' can't make candidates for {}{}; it has: {}", name, p.name,
+                                                did_you_mean(name, known), fmt::join(known, ", ")));
+  }
+  if (all.empty())
+    return fail(fault::bad_request, fmt::format("{}: there is nothing to make candidates from: the problem has no definition and no seed "
+                                                "kernels; add a [definition] or [seed_kernels]",
+                                                p.path.string()));
+  return all;
+}
+
+session_request make_request(const optimize_options& options, const problem_ptr& task, const std::string& target, double time_limit_s) {
+  const run_settings& s = options.settings;
+  session_request request;
+  request.task = task;
+  request.resume = options.resume;
+  request.settings.problem = task->hash;
+  request.settings.problem_name = task->name;
+  if (auto text = read_file(task->path)) request.settings.problem_blob = *text;
+  request.settings.target = target;
+  request.settings.policy = s.policy;
+  request.settings.seed = s.seed;
+  request.settings.budget = s.budget;
+  request.settings.time_limit_s = time_limit_s;
+  request.settings.stop_at = s.stop_at;
+  request.settings.stall = s.stall;
+  request.settings.lookahead = s.lookahead;
+  request.settings.id = make_id("sess", fmt::format("{}/{}/{}/{}", task->hash, target, now_text(), getpid()));
+  return request;
+}
+
+supervisor_config make_supervisor(const optimize_options& options, std::shared_ptr<memory::store> store, transport::result_stream* stream,
+                                  session_view& view) {
+  supervisor_config config;
+  config.store = std::move(store);
+  if (stream) config.publisher.send = [stream](const memory::event& e) { stream->publish(e); };
+  config.presenter = view.presenter();
+  config.fleet.cores = plan_cores(allowed_cores(), options.slots, static_cast<std::size_t>(options.settings.threads));
+  config.fleet.now = [] { return std::chrono::steady_clock::now(); };
+  config.fleet.open = [cache = build_cache(options.common)](const problem& p, const std::vector<int>& cores, std::uint64_t seed) {
+    return cpp::evaluator::open(p, {cache, cores, seed, true, &interrupted()});
+  };
+  config.make_generators = [wanted = options.synthesizers](const problem& p, std::int64_t cores) {
+    return make_generators(p, cores, wanted);
+  };
+  config.now = now_text;
+  config.clock_s = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+  config.parallel_sessions = config.fleet.cores.slots.size();
+  return config;
+}
+
+std::unique_ptr<transport::result_stream> open_stream(const optimize_options& options) {
+  if (options.publish == "off") return nullptr;
+  auto stream = transport::result_stream::open(options.publish);
+  if (stream) return std::move(*stream);
+  spdlog::warn("no result stream: {}", stream.error().message);
+  return nullptr;
+}
+
+std::filesystem::path output_base(const optimize_options& options) {
+  return options.out.empty() ? "kernsmith-out" : options.out;
+}
+
+std::filesystem::path output_folder(const optimize_options& options, const problem_ptr& task, bool only_one) {
+  return only_one && !options.out.empty() ? output_base(options) : output_base(options) / task->name;
+}
+
+int worst(int a, int b) {
+  // A bug outweighs everything; then what the user or the machine must mend; then "nothing found".
+  const auto rank = [](int code) {
+    return code == exit_bug ? 5 : code == exit_interrupted ? 4 : code == exit_bad_request ? 3 : code == exit_missing_here ? 2 : code;
+  };
+  return rank(a) >= rank(b) ? a : b;
+}
+
+transport::result_row row_of(const session_report& report) {
+  transport::result_row row;
+  row.problem = report.session.problem_name;
+  row.target = report.session.target;
+  row.best = report.session.best;
+  row.stopped_by = report.session.stopped_by;
+  row.speedup = report.best.id.empty() ? 0 : report.best.speedup;
+  row.ci95 = report.best.ci95;
+  row.wall_s = report.session.wall_s;
+  for (const auto& e : report.history)
+    if (e.stage != "measure" && e.duplicate_of.empty()) ++row.evaluations;
+  return row;
+}
+
+int status_of(const session_report& report) {
+  if (report.session.state == "interrupted") return exit_interrupted;
+  // "Verified faster" needs an interval above 1, and a control that found no difference where there is none.
+  const bool faster = !report.best.id.empty() && report.best.ci95.size() == 2 && report.best.ci95[0] > 1;
+  return faster ? exit_done : exit_nothing_found;
+}
+
+int run_optimize(const optimize_options& options) {
+  double time_limit_s = 0;
+  if (!options.time_limit.empty()) {
+    const auto parsed = parse_duration(options.time_limit);
+    if (!parsed) return report_error(parsed.error());
+    time_limit_s = *parsed;
+  }
+  const auto problems = load_all(options.problem_files);
+  if (!problems) return report_error(problems.error());
+  std::vector<std::string> targets;
+  const std::string isa = agents::describe_host(1).isa;
+  for (const std::string& name : options.targets) {
+    const auto target = resolve_target(name, isa);
+    if (!target) return report_error(target.error());
+    if (std::find(targets.begin(), targets.end(), *target) == targets.end()) targets.push_back(*target);
+  }
+  for (const problem_ptr& p : *problems) {
+    const auto possible = make_generators(*p, 1, options.synthesizers);
+    if (!possible) return report_error(possible.error());
+  }
+  auto store = memory::store::open(data_directory(options.common));
+  if (!store) return report_error(store.error());
+  if (const auto writable = check_output(output_base(options)); !writable) return report_error(writable.error());
+  const auto stream = open_stream(options);
+  session_view view(options.common.quiet || (options.common.json && options.common.json_file.empty()), time_limit_s);
+
+  std::vector<session_request> requests;
+  for (const problem_ptr& p : *problems)
+    for (const std::string& target : targets) requests.push_back(make_request(options, p, target, time_limit_s));
+  int status = exit_done;
+  std::vector<transport::result_row> rows;
+  nlohmann::json documents = nlohmann::json::array();
+  std::size_t ended = 0;
+  const auto done = [&](const session_result& report) {
+    const session_request& request = requests[ended++];
+    if (!report) {
+      status = worst(status, report_error(report.error()));
+      return;
+    }
+    const auto folder = output_folder(options, request.task, requests.size() == 1);
+    auto written = write_session(folder, *report);
+    if (!written) {
+      status = worst(status, report_error(written.error()));
+      return;
+    }
+    documents.push_back(std::move(*written));
+    rows.push_back(row_of(*report));
+    status = worst(status, status_of(*report));
+  };
+  const auto reports = run_embedded(make_supervisor(options, std::shared_ptr<memory::store>(std::move(*store)), stream.get(), view),
+                                    requests, &interrupted(), done);
+  view.finish();
+  if (!options.common.json || !options.common.json_file.empty()) {
+    for (const std::string& line : transport::result_table(rows)) fmt::print("{}\n", line);
+    if (!rows.empty())
+      fmt::print("written to {}\n",
+                 (requests.size() == 1 ? output_folder(options, requests.front().task, true) : output_base(options)).string());
+  }
+  if (options.common.json && !write_json(options.common, documents.size() == 1 ? documents[0] : documents))
+    status = worst(status, exit_missing_here);
+  if (status == exit_interrupted) fmt::print(stderr, "kernsmith: interrupted; the same command with --resume goes on where it stopped\n");
+  return status;
+}
+
+}  // namespace
+
+command_body add_optimize(CLI::App& program) {
+  auto options = std::make_shared<optimize_options>();
+  options->targets = {"cpp"};
+  CLI::App* command = program.add_subcommand(
+      "optimize", "Search for a faster implementation of each problem, one session per problem and target, in this process");
+  command->footer("Example: kernsmith optimize docs/examples/softmax.toml --budget 96 --out best-softmax");
+  run_settings& s = options->settings;
+  command->add_option("PROBLEM", options->problem_files, "Problem files (.toml)")->required();
+  command->add_option("--target", options->targets, "Language and device class; may be repeated")->capture_default_str();
+  command->add_option("--budget", s.budget, "Evaluations per session")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}))
+      ->capture_default_str();
+  command->add_option("--time", options->time_limit, "Time limit per session: 90s, 10m, 1h30m")->type_name("DURATION");
+  command->add_option("--stop-at", s.stop_at, "Stop when this speed-up is reached")->check(CLI::NonNegativeNumber);
+  command->add_option("--stall", s.stall, "Stop after this many evaluations without a new best")->check(CLI::NonNegativeNumber);
+  command->add_option("--policy", s.policy, "Search policy: mcts, evolution or random")->capture_default_str();
+  command->add_option("--synthesizer", options->synthesizers,
+                      "Who makes candidates: rules, or the name of a seed kernel; may be repeated (default: all)");
+  command->add_option("--seed", s.seed, "Seed of every random choice")->capture_default_str();
+  command->add_option("--threads", s.threads, "Cores that a kernel may use (0: all)")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_option("--slots", options->slots, "Sessions at once, each on cores of its own")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{256}))
+      ->capture_default_str();
+  command->add_option("--lookahead", s.lookahead, "Candidates generated and built ahead of the one being measured")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{64}))
+      ->capture_default_str();
+  command->add_option("--out", options->out, "Folder for result.json, best.*, report.md and evidence/ (default: kernsmith-out/<problem>)")
+      ->type_name("DIR");
+  command->add_option("--publish", options->publish, "Address of the result stream, or off")->capture_default_str();
+  command->add_flag("--resume", options->resume, "Go on with the newest unfinished session of each problem and target");
+  add_common_options(*command, options->common);
+  return [options] { return run_optimize(*options); };
+}
+
+}  // namespace kernsmith::actors
