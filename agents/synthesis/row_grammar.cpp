@@ -1,0 +1,173 @@
+// The row grammar: decisions over row programs (row_grammar_program.hpp).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agents/synthesis/group_grammar.hpp"
+#include "agents/synthesis/row_grammar_plan.hpp"
+#include "agents/synthesis/row_grammar_program.hpp"
+#include "agents/synthesis/row_grammar_source.hpp"
+
+namespace kernsmith::agents {
+namespace {
+
+// Extents up to this are worth a copy of the code with the extent as a constant.
+constexpr std::int64_t largest_fixed_extent = 16;
+// Rows shorter than this many vectors leave lanes idle when lanes lie along the row.
+constexpr std::int64_t short_row_vectors = 2;
+
+class row_grammar final : public group_grammar {
+ public:
+  std::string_view name() const override { return "row"; }
+
+  bool accepts(const tensor_ir& ir, const fusion_group& group) const override { return row::analyse(ir, group).has_value(); }
+
+  std::vector<decision> decisions(const tensor_ir& ir, const fusion_group& group, const machine_model& machine) const override {
+    const row::row_program p = *row::analyse(ir, group);
+    std::vector<decision> all;
+    const auto add = [&](const char* what, std::vector<std::int64_t> values, std::vector<std::string> labels, std::int64_t preferred, double weight,
+                         const char* meaning) {
+      decision d;
+      d.name = group.name + "." + what;
+      d.values = std::move(values);
+      d.labels = std::move(labels);
+      d.preferred = static_cast<std::size_t>(std::find(d.values.begin(), d.values.end(), preferred) - d.values.begin());
+      d.weight = weight;
+      d.meaning = meaning;
+      all.push_back(std::move(d));
+    };
+    const bool inner = row::lanes_possible(p, row::lanes::inner), across = row::lanes_possible(p, row::lanes::across);
+    const std::int64_t where = static_cast<std::int64_t>(preferred_lanes(p, machine));
+    if (inner && across) add("lanes", {0, 1}, {"inner", "across"}, where, 2.0, "SIMD lanes along the swept index of a row, or across neighbouring rows");
+    add("unroll", {1, 2, 4, 8}, {}, 4, 2.0, "vectors per step of a sweep, or per strip of rows");
+    if (streams(p)) {
+      add("stores", {0, 1, 2}, {"cached", "streaming", "streaming_large"}, 2, 1.0,
+          "write outputs through the caches, past them, or past them when larger than the last level");
+    }
+    if (divides_by_row_value(p)) add("division", {0, 1}, {"exact", "reciprocal"}, 1, 0.5, "divide by a row value, or multiply with its inverse");
+    if (inner) add("chunk", {0, 1, 4, 16, 64}, {}, 0, 0.5, "rows per scheduling chunk; 0: one even share per thread");
+    if (across) add("span", {64, 256, 1024, 4096, 16384}, {}, preferred_span(p), 1.0, "lanes across rows per task");
+    for (const int i : row::keepable(p)) {
+      const std::string what = "keep_" + p.tensor(p.statements[static_cast<std::size_t>(i)].tensor).name;
+      add(what.c_str(), {0, 1}, {"recompute", "buffer"}, worth_keeping(p, i) ? 1 : 0, 1.5, "compute the value again in each sweep, or keep it in a row buffer");
+    }
+    if (gathers_rows(p)) add("prefetch", {0, 2, 4, 8, 16}, {}, 4, 1.0, "gathered rows fetched ahead");
+    if (fixed_class(p) >= 0) add("fixed", {0, 1}, {"general", "specialised"}, 1, 1.0, "a copy of the code with the short extent as a constant");
+    return all;
+  }
+
+  void normalise(const tensor_ir& ir, const fusion_group& group, const machine_model& machine, assignment& chosen) const override {
+    const row::row_program p = *row::analyse(ir, group);
+    const row::lanes where = lanes_of(p, group, machine, chosen);
+    for (const decision& d : decisions(ir, group, machine)) {
+      const std::string what = d.name.substr(group.name.size() + 1);
+      const bool for_inner = what == "chunk" || what == "division", for_across = what == "span" || what == "prefetch";
+      if ((for_inner && where == row::lanes::across) || (for_across && where == row::lanes::inner)) chosen[d.name] = d.values[d.preferred];
+    }
+  }
+
+  emitted_group emit(const tensor_ir& ir, const fusion_group& group, const machine_model& machine, const assignment& chosen) const override {
+    const row::row_program p = *row::analyse(ir, group);
+    const auto value = [&](const std::string& what, std::int64_t otherwise) {
+      const auto found = chosen.find(group.name + "." + what);
+      return found == chosen.end() ? otherwise : found->second;
+    };
+    row::plan base;
+    base.where = lanes_of(p, group, machine, chosen);
+    base.unroll = static_cast<int>(value("unroll", 4));
+    base.how = static_cast<row::stores>(value("stores", 0));
+    base.reciprocal = value("division", 0) != 0;
+    base.chunk = value("chunk", 0);
+    base.span = value("span", preferred_span(p));
+    base.prefetch = base.where == row::lanes::across ? value("prefetch", 0) : 0;
+    base.kept.assign(p.statements.size(), false);
+    for (const int i : row::keepable(p))
+      base.kept[static_cast<std::size_t>(i)] = value("keep_" + p.tensor(p.statements[static_cast<std::size_t>(i)].tensor).name, 0) != 0;
+    if (value("fixed", 0) != 0) {
+      base.fixed_class = fixed_class(p);
+      base.fixed = p.common_extent(base.fixed_class);
+    }
+    return row::emit_source(p, row::schedule(p, base), machine);
+  }
+
+ private:
+  static row::lanes preferred_lanes(const row::row_program& p, const machine_model& machine) {
+    const bool inner = row::lanes_possible(p, row::lanes::inner), across = row::lanes_possible(p, row::lanes::across);
+    if (!across) return row::lanes::inner;
+    if (!inner) return row::lanes::across;
+    const row::plan probe = row::schedule(p, row::plan{});
+    std::int64_t longest = 1;
+    for (const row::sweep& w : probe.sweeps) longest = std::max(longest, p.typical(w.over.back()));
+    const std::int64_t lanes = machine.vector_bytes / (p.wide ? 8 : 4);
+    if (longest < short_row_vectors * lanes) return row::lanes::across;
+    return row::lane_cost(p, row::lanes::across) < row::lane_cost(p, row::lanes::inner) ? row::lanes::across : row::lanes::inner;
+  }
+
+  static row::lanes lanes_of(const row::row_program& p, const fusion_group& group, const machine_model& machine, const assignment& chosen) {
+    const auto found = chosen.find(group.name + ".lanes");
+    if (found != chosen.end()) return static_cast<row::lanes>(found->second);
+    return preferred_lanes(p, machine);
+  }
+
+  static bool streams(const row::row_program& p) {
+    return row::can_stream(p, row::plan_with(row::lanes::across)) || row::can_stream(p, row::plan_with(row::lanes::inner));
+  }
+
+  static std::int64_t preferred_span(const row::row_program& p) {
+    const bool swept = std::any_of(p.statements.begin(), p.statements.end(), [](const row::row_statement& s) { return s.kind != row::role::point; });
+    return swept ? 256 : 4096;
+  }
+
+  static bool divides_by_row_value(const row::row_program& p) {
+    if (p.wide) return false;
+    for (const row::row_statement& s : p.statements) {
+      if (s.kind == row::role::point) continue;
+      for (const expression& e : s.nodes) {
+        if (e.kind != expression_kind::call || e.op != operation::divide) continue;
+        const bool varies = std::any_of(p.classes.begin(), p.classes.end(), [&](const row::index_class& c) {
+          const int index = static_cast<int>(&c - p.classes.data());
+          return c.alive && !p.is_parallel(index) && row::depends_on(p, s, e.arguments[1], index);
+        });
+        if (!varies) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Transcendental functions and nested loops cost more than a trip through a buffer.
+  static bool worth_keeping(const row::row_program& p, int i) {
+    const row::row_statement& s = p.statements[static_cast<std::size_t>(i)];
+    if (s.kind == row::role::nested) return true;
+    return std::any_of(s.nodes.begin(), s.nodes.end(), [](const expression& e) {
+      return e.kind == expression_kind::call && e.op >= operation::exp && e.op <= operation::cos && e.op != operation::sqrt;
+    });
+  }
+
+  static bool gathers_rows(const row::row_program& p) {
+    for (const row::row_statement& s : p.statements)
+      for (const expression& e : s.nodes)
+        for (const index_expression& position : e.indices)
+          if (!position.is_affine && s.kind == row::role::reduce && row::lanes_possible(p, row::lanes::across)) return true;
+    return false;
+  }
+
+  /// A swept or nested index with one short extent in all workloads, given by an axis of its own; -1 when there is none.
+  static int fixed_class(const row::row_program& p) {
+    for (std::size_t c = 0; c < p.classes.size(); ++c) {
+      const row::index_class& one = p.classes[c];
+      const std::int64_t extent = p.common_extent(static_cast<int>(c));
+      if (one.alive && !p.is_parallel(static_cast<int>(c)) && one.size.constant == 1 && one.size.axes.size() == 1 && extent > 1 &&
+          extent <= largest_fixed_extent)
+        return static_cast<int>(c);
+    }
+    return -1;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<group_grammar> make_row_grammar() {
+  return std::make_unique<row_grammar>();
+}
+
+}  // namespace kernsmith::agents

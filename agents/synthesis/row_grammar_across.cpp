@@ -1,0 +1,200 @@
+// Sweeps with the lanes across rows: the swept indices are serial loops, reductions stay in their lanes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agents/synthesis/row_grammar_body.hpp"
+#include "agents/synthesis/row_grammar_reduce.hpp"
+
+namespace kernsmith::agents::row {
+namespace {
+
+// Elements that each lane sums in plain float before the partial sum joins the compensated total.
+constexpr int across_block = 128;
+
+bool scans_real_sum(const row_program& p, const row_statement& s) {
+  return s.kind == role::scan && is_compensated(p, s);
+}
+
+}  // namespace
+
+void body_writer::declare_across(text_block& out, const sweep& w) {
+  for (const int i : w.sinks) {
+    const row_statement& s = at(i);
+    const std::string name = write_.tensor_name(s.tensor);
+    const std::string type = accumulator_type(s);
+    if (s.kind == role::reduce && is_compensated(p_, s)) {
+      out.line(fmt::format("precise {}_sum[V];", name));
+    } else if (s.kind == role::reduce || s.kind == role::scan) {
+      out.line(fmt::format("{} {}_acc[V];", type, name));
+      out.line(fmt::format("fill({}_acc, {});", name, initial_lanes(s)));
+      if (scans_real_sum(p_, s)) {
+        out.line(fmt::format("real {}_error[V];", name));
+        out.line(fmt::format("fill({}_error, splat(0.0));", name));
+      }
+      if (is_position(s.reducer)) {
+        out.line(fmt::format("whole {}_at[V];", name));
+        out.line(fmt::format("fill({}_at, splat_whole(-1));", name));
+      }
+    }
+  }
+}
+
+void body_writer::step_sinks_across(lane_scope& scope, const sweep& w) {
+  text_block& body = *scope.body;
+  for (const int i : w.sinks) {
+    const row_statement& s = at(i);
+    const std::string name = write_.tensor_name(s.tensor);
+    if (s.kind == role::map) {
+      const std::string value = write_.value_of(i, scope);
+      store_lanes(body, s, value, s.type, scope.lane);
+      continue;
+    }
+    const value_class type = accumulated_as(s);
+    const std::string value = write_.vector(s, s.value, type, scope);
+    if (is_position(s.reducer)) {
+      position_step(body, s, value, w.over.back());
+      continue;
+    }
+    if (scans_real_sum(p_, s)) {
+      // Two-sum: what each addition rounds away is carried along.
+      body.line(fmt::format("const real {}_term = {};", name, value));
+      body.line(fmt::format("const real {0}_next = {0}_acc[v] + {0}_term, {0}_back = {0}_next - {0}_acc[v];", name));
+      body.line(fmt::format("{0}_error[v] += ({0}_acc[v] - ({0}_next - {0}_back)) + ({0}_term - {0}_back);", name));
+      body.line(fmt::format("{0}_acc[v] = {0}_next;", name));
+    } else {
+      const std::string acc = fmt::format("{}_{}[v]", name, s.kind == role::reduce && is_compensated(p_, s) ? "part" : "acc");
+      body.line(fmt::format("{} = {};", acc, update_lanes(s, acc, value)));
+    }
+    if (s.kind != role::scan) continue;
+    const std::string local = write_.fresh(write_.value_name(s));
+    std::string result = name + "_acc[v]";
+    if (scans_real_sum(p_, s)) {
+      body.line(fmt::format("const real {0}_exact = {0}_acc[v] + {0}_error[v];", name));
+      result = fmt::format("vselect({0}_exact == {0}_exact, {0}_exact, {0}_acc[v])", name);
+    }
+    body.line(fmt::format("const {} {} = {};", accumulator_type(s), local, write_.rounded_to_tensor(s, result, type)));
+    scope.values[i] = local;
+    if (s.stored) store_lanes(body, s, local, type, scope.lane);
+  }
+  put_in_buffers(scope, w);
+}
+
+void body_writer::finish_across(text_block& out, const sweep& w) {
+  text_block body(out.depth() + 1);
+  lane_scope scope{&body, &body, plan_.lane, nullptr, {}, {}};
+  for (const int i : w.sinks) {
+    const row_statement& s = at(i);
+    if (s.kind != role::reduce) continue;
+    const std::string name = write_.tensor_name(s.tensor);
+    const value_class type = is_position(s.reducer) ? value_class::integer : accumulated_as(s);
+    std::string mine = name + "_acc[v]";
+    if (is_position(s.reducer))
+      mine = fmt::format("vmax({}_at[v], splat_whole(0))", name);
+    else if (is_compensated(p_, s))
+      mine = name + "_sum[v].value()";
+    if (!is_position(s.reducer)) mine = fmt::format("combine(crew, {}, {})", mine, merger(s));
+    const std::string value = write_.rounded_to_tensor(s, expression_writer::convert_lanes(mine, type, s.type), s.type);
+    const bool kept = read_later(i);
+    const std::string target = kept ? write_.value_name(s) + "[v]" : write_.value_name(s);
+    if (kept) out.line(fmt::format("{} {}[V];", s.type == value_class::real ? "real" : "whole", write_.value_name(s)));
+    body.line(fmt::format("{}{} = {};", kept ? "" : s.type == value_class::real ? "const real " : "const whole ", target, value));
+    if (s.stored) {
+      body.line("if (crew.rank == 0) {");
+      text_block guarded(body.depth() + 1);
+      store_lanes(guarded, s, target, s.type, plan_.lane);
+      body.append(guarded);
+      body.line("}");
+    }
+  }
+  if (body.text().empty()) return;
+  out.line("#pragma GCC unroll 8");
+  out.line("for (int v = 0; v < V; ++v) {");
+  out.line(fmt::format("[[maybe_unused]] const int64_t {} = first + v * W;", write_.class_name(plan_.lane)), 1);
+  out.append(body);
+  out.line("}");
+}
+
+/// Rows found through an index tensor come from anywhere: ask for those of later steps now.
+void body_writer::prefetch(text_block& hoisted, const sweep& w) {
+  if (plan_.prefetch <= 0) return;
+  const int inner = w.over.back();
+  const std::string ahead = fmt::format("{} + {}", write_.class_name(inner), plan_.prefetch);
+  for (const int i : w.sinks) {
+    const row_statement& s = at(i);
+    for (const expression& e : s.nodes) {
+      if (e.kind != expression_kind::load || p_.written_by(e.symbol) >= 0) continue;
+      const bool gathered = std::any_of(e.indices.begin(), e.indices.end(), [&](const index_expression& position) {
+        return !position.is_affine && depends_on(p_, s, position.gather, inner);
+      });
+      if (!gathered || access_of(p_, s, e, plan_.lane) != access::contiguous) continue;
+      const index_names names = {{inner, "(" + ahead + ")"}, {plan_.lane, "first"}};
+      hoisted.line(fmt::format("if ({} < {}_end)", ahead, write_.class_name(inner)));
+      hoisted.line(fmt::format("for (int v = 0; v < V; ++v) __builtin_prefetch({} + v * W);", write_.address(s, e, names)), 1);
+    }
+  }
+}
+
+void body_writer::sweep_across(text_block& out, const sweep& w) {
+  comment(out, w.sinks, "");
+  declare_across(out, w);
+  const bool split = std::none_of(w.sinks.begin(), w.sinks.end(), [&](int i) { return at(i).kind == role::scan || is_position(at(i).reducer); });
+  const auto compensated = [&](int i) { return at(i).kind == role::reduce && is_compensated(p_, at(i)); };
+  const bool blocked = std::any_of(w.sinks.begin(), w.sinks.end(), compensated);
+  out.line("{");
+  int depth = out.depth() + 1;
+  const auto put = [&](const std::string& text) {
+    text_block one(depth);
+    one.line(text);
+    out.append(one);
+  };
+  const std::string first_extent = write_.class_extent(w.over.front());
+  put(split ? fmt::format("const range part = share(crew, {}, 1);", first_extent) : fmt::format("const range part = {{0, {}}};", first_extent));
+  int opened = 0;
+  for (std::size_t k = 0; k < w.over.size(); ++k) {
+    const std::string name = write_.class_name(w.over[k]);
+    const std::string from = k == 0 ? "part.begin" : "0", to = k == 0 ? "part.end" : write_.class_extent(w.over[k]);
+    if (k + 1 < w.over.size()) {
+      put(fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0}) {{", name, from, to));
+    } else if (blocked) {
+      put(fmt::format("for (int64_t {0}_block = {1}; {0}_block < {2}; {0}_block += {3}) {{", name, from, to, across_block));
+      ++depth;
+      ++opened;
+      put(fmt::format("const int64_t {0}_end = std::min<int64_t>({1}, {0}_block + {2});", name, to, across_block));
+      for (const int i : w.sinks)
+        if (compensated(i)) {
+          put(fmt::format("real {}_part[V];", write_.tensor_name(at(i).tensor)));
+          put(fmt::format("fill({}_part, splat(0.0));", write_.tensor_name(at(i).tensor)));
+        }
+      put(fmt::format("for (int64_t {0} = {0}_block; {0} < {0}_end; ++{0}) {{", name));
+    } else {
+      put(fmt::format("const int64_t {}_end = {};", name, to));
+      put(fmt::format("for (int64_t {0} = {1}; {0} < {0}_end; ++{0}) {{", name, from));
+    }
+    ++depth;
+    ++opened;
+  }
+  text_block hoisted(depth), body(depth + 1);
+  lane_scope scope{&hoisted, &body, plan_.lane, &w, {}, {}};
+  step_sinks_across(scope, w);
+  prefetch(hoisted, w);
+  out.append(hoisted);
+  put("#pragma GCC unroll 8");
+  put("for (int v = 0; v < V; ++v) {");
+  ++depth;
+  put(fmt::format("[[maybe_unused]] const int64_t {} = first + v * W;", write_.class_name(plan_.lane)));
+  --depth;
+  out.append(body);
+  put("}");
+  for (; opened > 0; --opened) {
+    --depth;
+    put("}");
+    if (blocked && opened == static_cast<int>(w.over.size()) + 1)
+      for (const int i : w.sinks)
+        if (compensated(i)) put(fmt::format("for (int v = 0; v < V; ++v) {0}_sum[v].add({0}_part[v]);", write_.tensor_name(at(i).tensor)));
+  }
+  out.line("}");
+  finish_across(out, w);
+}
+
+}  // namespace kernsmith::agents::row

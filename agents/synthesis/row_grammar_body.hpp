@@ -1,0 +1,54 @@
+// Writes the function that computes one row (lanes along the sweep) or one strip of rows (lanes across them).
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agents/synthesis/row_grammar_expression.hpp"
+#include "agents/synthesis/row_grammar_plan.hpp"
+
+namespace kernsmith::agents::row {
+
+class body_writer {
+ public:
+  body_writer(const row_program& p, const plan& chosen) : p_(p), plan_(chosen), write_(p, chosen) {}
+
+  /// Statements of the function's body, at depth 1.
+  [[nodiscard]] std::string row();
+  [[nodiscard]] std::string strip();
+  [[nodiscard]] const std::set<std::string>& preludes() const { return write_.preludes; }
+
+ private:
+  const row_statement& at(int i) const { return p_.statements[static_cast<std::size_t>(i)]; }
+  int last_stage() const;
+  bool read_later(int statement) const;
+  void declare_buffers(text_block& out);
+  void comment(text_block& out, const std::vector<int>& statements, const std::string& title) const;
+
+  void points_inner(text_block& out, int stage);
+  void points_across(text_block& out, int stage);
+  void store_scalar(text_block& out, const row_statement& s);
+  void store_lanes(text_block& out, const row_statement& s, const std::string& value, value_class type, int lane);
+
+  void sweep_inner(text_block& out, const sweep& w);
+  void declare_inner(text_block& out, const sweep& w);
+  void step_sinks_inner(lane_scope& scope, const sweep& w);
+  void position_step(text_block& body, const row_statement& s, const std::string& value, int lane);
+  void scan_step_inner(lane_scope& scope, int i);
+  void finish_inner(text_block& out, const sweep& w);
+  void finish_position(text_block& out, const row_statement& s);
+
+  void sweep_across(text_block& out, const sweep& w);
+  void declare_across(text_block& out, const sweep& w);
+  void step_sinks_across(lane_scope& scope, const sweep& w);
+  void finish_across(text_block& out, const sweep& w);
+  void prefetch(text_block& hoisted, const sweep& w);
+  void put_in_buffers(lane_scope& scope, const sweep& w);
+
+  const row_program& p_;
+  const plan& plan_;
+  expression_writer write_;
+};
+
+}  // namespace kernsmith::agents::row

@@ -1,0 +1,239 @@
+#include "agents/synthesis/row_grammar_plan.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace kernsmith::agents::row {
+namespace {
+
+// Relative cost of one lane's access, by how neighbouring lanes lie in memory.
+constexpr double contiguous_cost = 1.0;
+constexpr double uniform_cost = 0.25;
+constexpr double strided_cost = 8.0;
+
+bool contains(const std::vector<int>& list, int value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+double access_cost(access a) {
+  switch (a) {
+    case access::absent: return uniform_cost;
+    case access::contiguous: return contiguous_cost;
+    case access::strided:
+    case access::indirect: return strided_cost;
+  }
+  return strided_cost;
+}
+
+access target_access(const row_statement& s, int index) {
+  if (!contains(s.target, index)) return access::absent;
+  return s.target.back() == index ? access::contiguous : access::strided;
+}
+
+/// The indices that a sink is swept over.
+std::vector<int> swept_by(const row_statement& s) {
+  return s.kind == role::reduce ? s.bound : s.swept;
+}
+
+/// Loads of tensors from outside the group in a statement, with their access along `index`, summed as cost.
+double statement_cost(const row_program& p, const row_statement& s, int index) {
+  double cost = 0;
+  for (const expression& e : s.nodes)
+    if (e.kind == expression_kind::load && p.written_by(e.symbol) < 0) cost += access_cost(access_of(p, s, e, index));
+  if (s.stored) cost += access_cost(target_access(s, index));
+  return cost;
+}
+
+double total_cost(const row_program& p, int index, const std::function<bool(const row_statement&)>& counts) {
+  double cost = 0;
+  for (const row_statement& s : p.statements)
+    if (counts(s)) cost += statement_cost(p, s, index);
+  return cost;
+}
+
+bool in_sweeps(const row_statement& s) {
+  return s.kind != role::point;
+}
+
+/// Memory order of the classes: as in the access that has most of them.
+std::vector<int> memory_order(const row_program& p, const std::vector<int>& classes) {
+  std::vector<int> best;
+  const auto consider = [&](const std::vector<int>& order) {
+    if (order.size() > best.size()) best = order;
+  };
+  for (const row_statement& s : p.statements) {
+    for (const expression& e : s.nodes) {
+      if (e.kind != expression_kind::load) continue;
+      std::vector<int> order;
+      for (const index_expression& position : e.indices)
+        for (const affine_term& term : position.terms)
+          if (contains(classes, term.index) && !contains(order, term.index)) order.push_back(term.index);
+      consider(order);
+    }
+    std::vector<int> order;
+    for (const int c : s.target)
+      if (contains(classes, c)) order.push_back(c);
+    consider(order);
+  }
+  for (const int c : classes)
+    if (!contains(best, c)) best.insert(best.begin(), c);
+  return best;
+}
+
+int best_lane(const row_program& p, const std::vector<int>& candidates, const std::function<bool(const row_statement&)>& counts) {
+  int best = candidates.back();
+  double least = std::numeric_limits<double>::infinity();
+  for (auto c = candidates.rbegin(); c != candidates.rend(); ++c) {
+    const double cost = total_cost(p, *c, counts);
+    if (cost < least) {
+      least = cost;
+      best = *c;
+    }
+  }
+  return best;
+}
+
+/// The classes of one sweep, outermost first, the lane index last when lanes lie inside.
+std::vector<int> sweep_order(const row_program& p, const std::vector<int>& classes, lanes where) {
+  std::vector<int> order = memory_order(p, classes);
+  if (where == lanes::across || order.empty()) return order;
+  const std::set<int> mine(classes.begin(), classes.end());
+  const int lane = best_lane(p, order, [&](const row_statement& s) {
+    const std::vector<int> swept = swept_by(s);
+    return in_sweeps(s) && std::any_of(swept.begin(), swept.end(), [&](int c) { return mine.contains(c); });
+  });
+  std::erase(order, lane);
+  order.push_back(lane);
+  return order;
+}
+
+/// Orders the statements into stages.
+class scheduler {
+ public:
+  scheduler(const row_program& p, plan base) : p_(p), plan_(std::move(base)) {}
+
+  plan run() {
+    plan_.kept.resize(p_.statements.size(), false);
+    for (std::size_t i = 0; i < p_.statements.size(); ++i) {
+      const row_statement& s = p_.statements[i];
+      const int need = needs(s);
+      const bool sweeps_itself = s.kind == role::reduce || s.kind == role::scan || (s.kind == role::map && s.stored);
+      plan_.stage.push_back(s.kind == role::reduce ? need + 1 : need);
+      if (sweeps_itself) sink(static_cast<int>(i), need + 1);
+      if (s.kind == role::scan) plan_.kept[i] = true;
+    }
+    std::stable_sort(plan_.sweeps.begin(), plan_.sweeps.end(), [](const sweep& a, const sweep& b) { return a.stage < b.stage; });
+    if (plan_.where == lanes::across) plan_.lane = best_lane(p_, p_.parallel, [](const row_statement&) { return true; });
+    route_buffers();
+    return std::move(plan_);
+  }
+
+ private:
+  /// The last stage that must be finished before the statement's value can be computed.
+  int needs(const row_statement& s) const {
+    int stage = 0;
+    for (const expression& e : s.nodes)
+      if (e.kind == expression_kind::load && p_.written_by(e.symbol) >= 0)
+        stage = std::max(stage, plan_.stage[static_cast<std::size_t>(p_.written_by(e.symbol))]);
+    return stage;
+  }
+
+  void sink(int statement, int stage) {
+    std::vector<int> over = swept_by(p_.statements[static_cast<std::size_t>(statement)]);
+    for (sweep& w : plan_.sweeps) {
+      if (w.stage != stage || w.over.size() != over.size() || !std::is_permutation(over.begin(), over.end(), w.over.begin())) continue;
+      w.sinks.push_back(statement);
+      return;
+    }
+    sweep w;
+    w.stage = stage;
+    w.over = sweep_order(p_, over, plan_.where);
+    w.sinks = {statement};
+    plan_.sweeps.push_back(w);
+  }
+
+  /// Adds to `found` what evaluating statement `i` in sweep `w` takes. Values already in the buffer are leaves.
+  void collect(const sweep& w, int i, const std::set<int>& buffered, std::set<int>& found, std::set<int>& read_back) const {
+    for (const expression& e : p_.statements[static_cast<std::size_t>(i)].nodes) {
+      if (e.kind != expression_kind::load || p_.written_by(e.symbol) < 0) continue;
+      const int from = p_.written_by(e.symbol);
+      const row_statement& producer = p_.statements[static_cast<std::size_t>(from)];
+      if (producer.kind == role::point || producer.kind == role::reduce) continue;
+      if (buffered.contains(from) && std::is_permutation(producer.swept.begin(), producer.swept.end(), w.over.begin(), w.over.end())) {
+        read_back.insert(from);
+        continue;
+      }
+      if (found.insert(from).second) collect(w, from, buffered, found, read_back);
+    }
+  }
+
+  void route_buffers() {
+    std::set<int> buffered;
+    std::map<int, std::size_t> first_use;
+    for (std::size_t k = 0; k < plan_.sweeps.size(); ++k) {
+      sweep& w = plan_.sweeps[k];
+      std::set<int> found, read_back;
+      for (const int s : w.sinks) {
+        if (p_.statements[static_cast<std::size_t>(s)].kind != role::reduce) found.insert(s);
+        collect(w, s, buffered, found, read_back);
+      }
+      w.needed.assign(found.begin(), found.end());
+      w.from_buffer.assign(read_back.begin(), read_back.end());
+      for (const int s : read_back) {
+        sweep& origin = plan_.sweeps[first_use[s]];
+        if (!contains(origin.to_buffer, s)) origin.to_buffer.push_back(s);
+      }
+      for (const int s : found) {
+        const row_statement& statement = p_.statements[static_cast<std::size_t>(s)];
+        const bool here = std::is_permutation(statement.swept.begin(), statement.swept.end(), w.over.begin(), w.over.end());
+        if (plan_.kept[static_cast<std::size_t>(s)] && here && buffered.insert(s).second) first_use[s] = k;
+      }
+    }
+  }
+
+  const row_program& p_;
+  plan plan_;
+};
+
+}  // namespace
+
+bool lanes_possible(const row_program& p, lanes where) {
+  const bool swept = std::any_of(p.statements.begin(), p.statements.end(), in_sweeps);
+  if (where == lanes::across) return !p.parallel.empty();
+  return swept;
+}
+
+double lane_cost(const row_program& p, lanes where) {
+  const plan probe = schedule(p, plan_with(where));
+  double cost = 0;
+  for (const sweep& w : probe.sweeps) {
+    const int lane = where == lanes::across ? probe.lane : w.over.back();
+    for (const int i : w.sinks) cost += statement_cost(p, p.statements[static_cast<std::size_t>(i)], lane);
+    for (const int i : w.needed)
+      if (!contains(w.sinks, i)) cost += statement_cost(p, p.statements[static_cast<std::size_t>(i)], lane);
+  }
+  return cost;
+}
+
+std::vector<int> keepable(const row_program& p) {
+  const plan probe = schedule(p, plan{});
+  std::map<int, int> uses;
+  for (const sweep& w : probe.sweeps)
+    for (const int i : w.needed) {
+      const row_statement& s = p.statements[static_cast<std::size_t>(i)];
+      if (s.swept.size() == w.over.size()) ++uses[i];
+    }
+  std::vector<int> several;
+  for (const auto& [statement, count] : uses)
+    if (count > 1 && p.statements[static_cast<std::size_t>(statement)].kind != role::scan) several.push_back(statement);
+  return several;
+}
+
+plan schedule(const row_program& p, plan base) {
+  return scheduler(p, std::move(base)).run();
+}
+
+}  // namespace kernsmith::agents::row

@@ -1,0 +1,66 @@
+// A row program with its decisions taken: which lanes, which sweeps in which order, what is kept between them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agents/synthesis/row_grammar_program.hpp"
+
+namespace kernsmith::agents::row {
+
+/// Where the SIMD lanes lie.
+enum class lanes : std::uint8_t {
+  inner,   ///< along the swept index: one row at a time, reductions end with a sum over lanes
+  across,  ///< along the last parallel index: a strip of neighbouring rows at a time, reductions stay in lanes
+};
+
+enum class stores : std::uint8_t {
+  cached,          ///< ordinary stores
+  streaming,       ///< past the caches wherever alignment allows
+  streaming_large  ///< past the caches when the outputs are larger than the last level
+};
+
+/// One pass over the swept indices of a row (or strip).
+struct sweep {
+  int stage = 1;                ///< sweeps of stage k need the row values that stages below k finished
+  std::vector<int> over;        ///< classes, outermost first; with lanes::inner the last one is the lane index
+  std::vector<int> sinks;       ///< statements finished or stored here, in order
+  std::vector<int> needed;      ///< maps and nested reductions evaluated here
+  std::vector<int> from_buffer; ///< statements whose values are read back from the row buffer
+  std::vector<int> to_buffer;   ///< statements whose values are put there
+};
+
+struct plan {
+  lanes where = lanes::inner;
+  int lane = -1;                ///< lanes::across: the parallel class along which lanes lie
+  int unroll = 4;               ///< vectors per step (inner) or per strip (across)
+  stores how = stores::cached;
+  bool reciprocal = true;       ///< divide by a row value by multiplying with its inverse
+  std::int64_t chunk = 0;       ///< rows per scheduling chunk; 0: one even share per thread
+  std::int64_t span = 0;        ///< lanes::across: lanes per task
+  std::int64_t prefetch = 0;    ///< gathered rows fetched ahead
+  std::int64_t fixed = 0;       ///< extent for which a specialised copy is made (of class `fixed_class`)
+  int fixed_class = -1;
+  std::vector<int> stage;       ///< per statement: row values are known after this stage; others are computable from the next one on
+  std::vector<sweep> sweeps;
+  std::vector<bool> kept;       ///< per statement: values go through a row buffer when a later sweep needs them
+};
+
+[[nodiscard]] inline plan plan_with(lanes where) {
+  plan p;
+  p.where = where;
+  return p;
+}
+
+/// Can the lanes lie there at all?
+[[nodiscard]] bool lanes_possible(const row_program& p, lanes where);
+/// Estimated cost of memory access with the lanes there; lower is better.
+[[nodiscard]] double lane_cost(const row_program& p, lanes where);
+
+/// Statements whose values more than one sweep wants: the ones for which keeping can be decided.
+[[nodiscard]] std::vector<int> keepable(const row_program& p);
+
+/// Fills stage, sweeps and lane from the decisions in `base` (where, kept).
+[[nodiscard]] plan schedule(const row_program& p, plan base);
+
+}  // namespace kernsmith::agents::row

@@ -1,0 +1,483 @@
+#include "agents/synthesis/row_grammar_program.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "agents/synthesis/prelude.hpp"
+#include "agents/synthesis/row_grammar_range.hpp"
+
+namespace kernsmith::agents::row {
+namespace {
+
+extent extent_from(const dim& d) {
+  if (d.axis >= 0) return {1, {d.axis}};
+  return {d.constant, {}};
+}
+
+/// Union-find over (statement, variable) pairs of a group.
+class unifier {
+ public:
+  explicit unifier(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
+  int find(int item) {
+    while (parent_[static_cast<std::size_t>(item)] != item) item = parent_[static_cast<std::size_t>(item)];
+    return item;
+  }
+  void join(int a, int b) { parent_[static_cast<std::size_t>(find(std::max(a, b)))] = find(std::min(a, b)); }
+
+ private:
+  std::vector<int> parent_;
+};
+
+/// Builds a row_program step by step; every step returns false when the group can't be one.
+class builder {
+ public:
+  builder(const tensor_ir& ir, const fusion_group& group) : ir_(ir), group_(group) {
+    p_.ir = &ir;
+    p_.name = group.name;
+  }
+  std::optional<row_program> build() {
+    if (!number_writers() || !unify() || !rename() || !place()) return std::nullopt;
+    collapse();
+    if (!check_nested() || !check_recompute() || !check_positions()) return std::nullopt;
+    order_parallel();
+    const std::optional<bool> wide = needs_wide_lanes(p_);
+    if (!wide) return std::nullopt;
+    p_.wide = *wide;
+    return std::move(p_);
+  }
+
+ private:
+  const statement& source(std::size_t position) const { return ir_.statements[static_cast<std::size_t>(group_.statements[position])]; }
+  std::size_t count() const { return group_.statements.size(); }
+
+  bool number_writers() {
+    p_.writer.assign(ir_.tensors.size(), -1);
+    for (std::size_t i = 0; i < count(); ++i) {
+      p_.writer[static_cast<std::size_t>(source(i).target)] = static_cast<int>(i);
+    }
+    return count() > 0;
+  }
+
+  int slot(std::size_t position, int variable) const { return first_[position] + variable; }
+
+  /// Unifies the indices with which a tensor of the group is written and read. Reads must be at plain indices.
+  bool unify() {
+    int total = 0;
+    for (std::size_t i = 0; i < count(); ++i) {
+      first_.push_back(total);
+      total += static_cast<int>(source(i).variables.size());
+    }
+    unifier classes(static_cast<std::size_t>(total));
+    for (std::size_t i = 0; i < count(); ++i)
+      for (const expression& e : source(i).nodes) {
+        if (e.kind != expression_kind::load || p_.written_by(e.symbol) < 0) continue;
+        const std::size_t from = static_cast<std::size_t>(p_.written_by(e.symbol));
+        for (std::size_t d = 0; d < e.indices.size(); ++d) {
+          const int variable = sole_index(e.indices[d]);
+          if (variable < 0) return false;
+          if (source(i).variables[static_cast<std::size_t>(variable)].extent !=
+              source(from).variables[static_cast<std::size_t>(source(from).target_indices[d])].extent)
+            return false;
+          classes.join(slot(i, variable), slot(from, source(from).target_indices[d]));
+        }
+      }
+    join_unlinked(classes);
+    number_classes(classes);
+    return distinct_in_each_statement();
+  }
+
+  /// Statements that share no tensor (two outputs of the same shape) are walked together when their targets agree from the front.
+  void join_unlinked(unifier& classes) {
+    for (std::size_t i = 1; i < count(); ++i) {
+      const statement &a = source(i - 1), &b = source(i);
+      bool linked = false;
+      for (const int va : a.target_indices)
+        for (const int vb : b.target_indices) linked = linked || classes.find(slot(i - 1, va)) == classes.find(slot(i, vb));
+      if (linked || a.target_indices.size() != b.target_indices.size()) continue;
+      bool same = true;
+      for (std::size_t d = 0; d < a.target_indices.size(); ++d)
+        same = same && a.variables[static_cast<std::size_t>(a.target_indices[d])].extent ==
+                           b.variables[static_cast<std::size_t>(b.target_indices[d])].extent;
+      for (std::size_t d = 0; same && d < a.target_indices.size(); ++d)
+        classes.join(slot(i - 1, a.target_indices[d]), slot(i, b.target_indices[d]));
+    }
+  }
+
+  void number_classes(unifier& classes) {
+    std::map<int, int> numbers;
+    std::set<std::string> taken;
+    for (const tensor_declaration& t : ir_.tensors) taken.insert(emitted_name(t.name));
+    for (const axis& a : ir_.axes) taken.insert(emitted_name(a.name));
+    for (std::size_t i = 0; i < count(); ++i)
+      for (std::size_t v = 0; v < source(i).variables.size(); ++v) {
+        const int root = classes.find(slot(i, static_cast<int>(v)));
+        if (!numbers.contains(root)) {
+          numbers[root] = static_cast<int>(p_.classes.size());
+          std::string name = emitted_name(source(i).variables[v].name);
+          while (taken.contains(name)) name += "_at";
+          taken.insert(name);
+          p_.classes.push_back({name, extent_from(source(i).variables[v].extent), true});
+        }
+        class_of_.push_back(numbers[root]);
+      }
+  }
+
+  bool distinct_in_each_statement() const {
+    for (std::size_t i = 0; i < count(); ++i) {
+      std::set<int> seen;
+      for (std::size_t v = 0; v < source(i).variables.size(); ++v)
+        if (!seen.insert(class_of_[static_cast<std::size_t>(slot(i, static_cast<int>(v)))]).second) return false;
+    }
+    return true;
+  }
+
+  /// Copies the statements with variables replaced by classes.
+  bool rename() {
+    for (const tensor_declaration& t : ir_.tensors) {
+      p_.shapes.emplace_back();
+      for (const dim& d : t.shape) p_.shapes.back().push_back(extent_from(d));
+    }
+    for (std::size_t i = 0; i < count(); ++i) {
+      const statement& from = source(i);
+      row_statement s;
+      s.id = group_.statements[i];
+      s.tensor = from.target;
+      s.text = from.text;
+      const auto renamed = [&](int variable) { return class_of_[static_cast<std::size_t>(slot(i, variable))]; };
+      for (const int v : from.target_indices) s.target.push_back(renamed(v));
+      s.nodes = from.nodes;
+      for (expression& e : s.nodes) {
+        if (e.kind == expression_kind::index) e.symbol = renamed(e.symbol);
+        for (int& b : e.bound) b = renamed(b);
+        for (index_expression& position : e.indices)
+          for (affine_term& term : position.terms)
+            if (term.index >= 0) term.index = renamed(term.index);
+      }
+      const expression& root = s.nodes[static_cast<std::size_t>(from.root)];
+      s.value = from.root;
+      s.type = root.type;
+      if (root.kind == expression_kind::reduce || root.kind == expression_kind::scan) {
+        s.value = root.arguments[0];
+        s.reducer = root.reducer;
+        s.bound = root.bound;
+        s.kind = root.kind == expression_kind::scan ? role::scan : role::reduce;
+      }
+      s.stored = stored(from.target);
+      p_.statements.push_back(std::move(s));
+    }
+    return true;
+  }
+
+  bool stored(int tensor) const {
+    if (ir_.tensors[static_cast<std::size_t>(tensor)].role == tensor_role::output) return true;
+    const std::vector<int> readers = ir_.consumers(tensor);
+    if (readers.empty()) return false;
+    return std::any_of(readers.begin(), readers.end(), [&](int reader) {
+      return std::find(group_.statements.begin(), group_.statements.end(), reader) == group_.statements.end();
+    });
+  }
+
+  /// Finds P: what all sinks (reductions, scans, stored maps) have free in common, and each statement's role.
+  bool place() {
+    bool first = true;
+    for (const row_statement& s : p_.statements) {
+      if (s.kind == role::map && !s.stored) continue;
+      std::vector<int> free;
+      for (const int c : s.target)
+        if (std::find(s.bound.begin(), s.bound.end(), c) == s.bound.end()) free.push_back(c);
+      if (first) {
+        p_.parallel = free;
+        first = false;
+      } else {
+        std::erase_if(p_.parallel, [&](int c) { return std::find(free.begin(), free.end(), c) == free.end(); });
+      }
+    }
+    if (first) return false;
+    for (row_statement& s : p_.statements)
+      if (!assign_role(s)) return false;
+    return reads_are_reachable();
+  }
+
+  bool assign_role(row_statement& s) {
+    for (const int c : s.target)
+      if (!p_.is_parallel(c)) s.swept.push_back(c);
+    if (s.kind == role::reduce && !s.swept.empty()) s.kind = role::nested;
+    if (s.kind == role::map && s.swept.empty()) s.kind = role::point;
+    if (s.kind == role::scan) return s.swept.size() == 1 && s.bound.size() == 1 && s.swept[0] == s.bound[0];
+    if (s.kind == role::reduce)
+      return std::none_of(s.bound.begin(), s.bound.end(), [&](int c) { return p_.is_parallel(c); });
+    // Argument positions are only emitted for whole rows.
+    if (s.kind == role::nested) return s.reducer != reduction::argmax && s.reducer != reduction::argmin;
+    return true;
+  }
+
+  /// A value computed inside a sweep can only be read in a sweep over the same indices; maps are recomputed where they are needed.
+  bool reads_are_reachable() const {
+    for (const row_statement& s : p_.statements) {
+      std::set<int> here(s.target.begin(), s.target.end());
+      here.insert(s.bound.begin(), s.bound.end());
+      std::set<int> sweep = here;
+      if (s.kind == role::nested)
+        for (const int b : s.bound) sweep.erase(b);
+      std::erase_if(sweep, [&](int c) { return p_.is_parallel(c); });
+      bool good = true;
+      for (std::size_t i = 0; i < s.nodes.size(); ++i) {
+        const expression& e = s.nodes[i];
+        if (e.kind != expression_kind::load || p_.written_by(e.symbol) < 0) continue;
+        const row_statement& from = p_.statements[static_cast<std::size_t>(p_.written_by(e.symbol))];
+        if (from.kind != role::nested && from.kind != role::scan) continue;
+        good = good && std::set<int>(from.swept.begin(), from.swept.end()) == sweep;
+      }
+      if (!good || (s.kind == role::map && !s.stored && reads_sweep_values(s) && !same_sweep_readers(s))) return false;
+    }
+    return true;
+  }
+
+  bool reads_sweep_values(const row_statement& s) const {
+    return std::any_of(s.nodes.begin(), s.nodes.end(), [&](const expression& e) {
+      if (e.kind != expression_kind::load || p_.written_by(e.symbol) < 0) return false;
+      const row_statement& from = p_.statements[static_cast<std::size_t>(p_.written_by(e.symbol))];
+      return from.kind == role::nested || from.kind == role::scan || (from.kind == role::map && reads_sweep_values(from));
+    });
+  }
+
+  /// Every reader of the map `s` sweeps over exactly its indices (and doesn't sit in a nested loop over them).
+  bool same_sweep_readers(const row_statement& s) const {
+    const std::set<int> mine(s.swept.begin(), s.swept.end());
+    for (const row_statement& reader : p_.statements) {
+      const bool reads = std::any_of(reader.nodes.begin(), reader.nodes.end(), [&](const expression& e) {
+        return e.kind == expression_kind::load && e.symbol == s.tensor;
+      });
+      if (!reads) continue;
+      std::set<int> theirs(reader.kind == role::reduce ? reader.bound.begin() : reader.swept.begin(),
+                           reader.kind == role::reduce ? reader.bound.end() : reader.swept.end());
+      if (theirs != mine || reader.kind == role::nested) return false;
+    }
+    return true;
+  }
+
+  /// Nested reductions need lanes along the swept index that are neighbours in memory, else a group of their own is better.
+  bool check_nested() const {
+    for (const row_statement& s : p_.statements) {
+      if (s.kind != role::nested) continue;
+      bool contiguous = false;
+      walk(s, s.value, [&](int node) {
+        const expression& e = s.nodes[static_cast<std::size_t>(node)];
+        if (e.kind == expression_kind::load) contiguous = contiguous || access_of(p_, s, e, s.swept.back()) == access::contiguous;
+      });
+      if (!contiguous) return false;
+    }
+    return true;
+  }
+
+  bool check_positions() const {
+    return std::all_of(p_.statements.begin(), p_.statements.end(), [](const row_statement& s) {
+      return (s.reducer != reduction::argmax && s.reducer != reduction::argmin) || s.bound.size() == 1;
+    });
+  }
+
+  /// Maps that lack a parallel index are recomputed by every row: fine for cheap arithmetic only.
+  bool check_recompute() const {
+    for (const row_statement& s : p_.statements) {
+      if (s.kind != role::map) continue;
+      const bool whole_row = std::all_of(p_.parallel.begin(), p_.parallel.end(),
+                                         [&](int c) { return std::find(s.target.begin(), s.target.end(), c) != s.target.end(); });
+      if (whole_row) continue;
+      if (s.stored) return false;
+      for (const expression& e : s.nodes)
+        if (e.kind == expression_kind::call && e.op >= operation::exp && e.op <= operation::cos && e.op != operation::sqrt) return false;
+    }
+    // A stored row value that lacks parallel indices would be written by several rows at once.
+    return std::all_of(p_.statements.begin(), p_.statements.end(), [&](const row_statement& s) {
+      return !s.stored || std::all_of(p_.parallel.begin(), p_.parallel.end(), [&](int c) {
+        return std::find(s.target.begin(), s.target.end(), c) != s.target.end();
+      });
+    });
+  }
+
+  void collapse();
+  bool can_collapse(int outer, int inner) const;
+  void merge(int outer, int inner);
+
+  /// Memory order: as in the last stored target that has them all.
+  void order_parallel() {
+    for (const row_statement& s : p_.statements) {
+      std::vector<int> ordered;
+      for (const int c : s.target)
+        if (p_.is_parallel(c)) ordered.push_back(c);
+      if (s.stored && ordered.size() == p_.parallel.size()) p_.parallel = ordered;
+    }
+  }
+
+  const tensor_ir& ir_;
+  const fusion_group& group_;
+  row_program p_;
+  std::vector<int> first_;     ///< per statement: number of its first variable
+  std::vector<int> class_of_;  ///< per variable number
+};
+
+/// Where `outer` and `inner` stand in a list of positions: neither, side by side, or in a way that forbids merging them.
+enum class pairing : std::uint8_t { neither, adjacent, apart };
+
+pairing pair_in(const std::vector<int>& list, int outer, int inner) {
+  const auto o = std::find(list.begin(), list.end(), outer), i = std::find(list.begin(), list.end(), inner);
+  if (o == list.end() && i == list.end()) return pairing::neither;
+  if (o == list.end() || i == list.end() || i != o + 1) return pairing::apart;
+  return pairing::adjacent;
+}
+
+/// Merges neighbouring indices that every access of the group walks together, so that short inner extents don't cut vectors short.
+void builder::collapse() {
+  bool again = true;
+  while (again) {
+    again = false;
+    for (std::size_t o = 0; o < p_.classes.size() && !again; ++o)
+      for (std::size_t i = 0; i < p_.classes.size() && !again; ++i)
+        if (o != i && p_.classes[o].alive && p_.classes[i].alive && can_collapse(static_cast<int>(o), static_cast<int>(i))) {
+          merge(static_cast<int>(o), static_cast<int>(i));
+          again = true;
+        }
+  }
+}
+
+bool builder::can_collapse(int outer, int inner) const {
+  if (p_.is_parallel(outer) != p_.is_parallel(inner)) return false;
+  bool together = false;
+  for (const row_statement& s : p_.statements) {
+    if (s.kind == role::scan && (s.bound[0] == outer || s.bound[0] == inner)) return false;
+    // Positions count row-major over the bound indices, in the order in which they are written.
+    const bool positions = s.reducer == reduction::argmax || s.reducer == reduction::argmin;
+    if (positions && pair_in(s.bound, outer, inner) == pairing::apart) return false;
+    const auto has = [](const std::vector<int>& list, int c) { return std::find(list.begin(), list.end(), c) != list.end(); };
+    if (has(s.bound, outer) != has(s.bound, inner)) return false;
+    if (pair_in(s.target, outer, inner) == pairing::apart) return false;
+    for (const expression& e : s.nodes) {
+      if (e.kind == expression_kind::index && (e.symbol == outer || e.symbol == inner)) return false;
+      if (e.kind != expression_kind::load) continue;
+      std::vector<int> sole;
+      for (const index_expression& position : e.indices) {
+        const int c = sole_index(position);
+        sole.push_back(c);
+        if (c >= 0) continue;
+        for (const affine_term& term : position.terms)
+          if (term.index == outer || term.index == inner) return false;
+      }
+      const pairing pair = pair_in(sole, outer, inner);
+      if (pair == pairing::apart) return false;
+      if (pair == pairing::neither) continue;
+      if (std::count(sole.begin(), sole.end(), inner) != 1 || std::count(sole.begin(), sole.end(), outer) != 1) return false;
+      together = true;
+      // Both must cover their dimension, or the rows of the pair wouldn't be contiguous.
+      const std::size_t at = static_cast<std::size_t>(std::find(sole.begin(), sole.end(), inner) - sole.begin());
+      if (p_.shape(e.symbol)[at] != p_.classes[static_cast<std::size_t>(inner)].size ||
+          p_.shape(e.symbol)[at - 1] != p_.classes[static_cast<std::size_t>(outer)].size)
+        return false;
+    }
+    together = together || pair_in(s.target, outer, inner) == pairing::adjacent;
+  }
+  return together;
+}
+
+void builder::merge(int outer, int inner) {
+  index_class& kept = p_.classes[static_cast<std::size_t>(inner)];
+  index_class& gone = p_.classes[static_cast<std::size_t>(outer)];
+  extent size = kept.size;
+  size.constant *= gone.size.constant;
+  size.axes.insert(size.axes.end(), gone.size.axes.begin(), gone.size.axes.end());
+  std::sort(size.axes.begin(), size.axes.end());
+  std::set<int> done;
+  const auto fuse_shape = [&](int tensor, std::size_t at) {
+    if (!done.insert(tensor).second) return;
+    std::vector<extent>& shape = p_.shapes[static_cast<std::size_t>(tensor)];
+    shape[at] = size;
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(at) - 1);
+  };
+  for (row_statement& s : p_.statements) {
+    for (expression& e : s.nodes) {
+      std::erase(e.bound, outer);
+      if (e.kind != expression_kind::load) continue;
+      for (std::size_t d = 1; d < e.indices.size(); ++d)
+        if (sole_index(e.indices[d]) == inner) {
+          fuse_shape(e.symbol, d);
+          e.indices.erase(e.indices.begin() + static_cast<std::ptrdiff_t>(d) - 1);
+        }
+    }
+    const auto at = std::find(s.target.begin(), s.target.end(), inner);
+    if (at != s.target.end()) fuse_shape(s.tensor, static_cast<std::size_t>(at - s.target.begin()));
+    std::erase(s.target, outer);
+    std::erase(s.bound, outer);
+    std::erase(s.swept, outer);
+  }
+  std::erase(p_.parallel, outer);
+  gone.alive = false;
+  kept.name = gone.name + "_" + kept.name;
+  kept.size = size;
+}
+
+}  // namespace
+
+bool row_program::is_parallel(int index) const {
+  return std::find(parallel.begin(), parallel.end(), index) != parallel.end();
+}
+
+std::int64_t row_program::typical(int index) const {
+  const extent& e = classes[static_cast<std::size_t>(index)].size;
+  std::int64_t largest = 1;
+  for (const workload& w : ir->workloads) {
+    std::int64_t n = e.constant;
+    for (const int a : e.axes) n *= w.axes[static_cast<std::size_t>(a)];
+    largest = std::max(largest, n);
+  }
+  return largest;
+}
+
+std::int64_t row_program::common_extent(int index) const {
+  const extent& e = classes[static_cast<std::size_t>(index)].size;
+  std::int64_t common = 0;
+  for (const workload& w : ir->workloads) {
+    std::int64_t n = e.constant;
+    for (const int a : e.axes) n *= w.axes[static_cast<std::size_t>(a)];
+    if (common != 0 && n != common) return 0;
+    common = n;
+  }
+  return common;
+}
+
+access access_of(const row_program& p, const row_statement& s, const expression& load, int index) {
+  access found = access::absent;
+  for (std::size_t d = 0; d < load.indices.size(); ++d) {
+    const index_expression& position = load.indices[d];
+    if (!position.is_affine) {
+      if (depends_on(p, s, position.gather, index)) return access::indirect;
+      continue;
+    }
+    for (const affine_term& term : position.terms) {
+      if (term.index != index) continue;
+      const bool next = d + 1 == load.indices.size() && term.coefficient == 1 && term.axes.empty() && found == access::absent;
+      found = next ? access::contiguous : access::strided;
+    }
+  }
+  return found;
+}
+
+bool depends_on(const row_program& p, const row_statement& s, int node, int index) {
+  bool found = false;
+  walk(s, node, [&](int id) {
+    const expression& e = s.nodes[static_cast<std::size_t>(id)];
+    if (e.kind == expression_kind::index) found = found || e.symbol == index;
+    for (const index_expression& position : e.indices)
+      for (const affine_term& term : position.terms) found = found || term.index == index;
+  });
+  (void)p;
+  return found;
+}
+
+bool needs_bounds(const row_program& p, const expression& load, std::size_t dimension) {
+  if (!p.tensor(load.symbol).pad) return false;
+  const int c = sole_index(load.indices[dimension]);
+  return c < 0 || p.classes[static_cast<std::size_t>(c)].size != p.shape(load.symbol)[dimension];
+}
+
+}  // namespace kernsmith::agents::row

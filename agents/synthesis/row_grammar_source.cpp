@@ -1,0 +1,323 @@
+#include "agents/synthesis/row_grammar_source.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "agents/synthesis/prelude.hpp"
+#include "agents/synthesis/row_grammar_body.hpp"
+#include "agents/synthesis/row_grammar_range.hpp"
+#include "agents/synthesis/row_grammar_reduce.hpp"
+#include "agents/synthesis/row_grammar_support.hpp"
+
+namespace kernsmith::agents::row {
+namespace {
+
+// Work below which threads that share a row cost more than they bring, in swept elements.
+constexpr int team_minimum = 16384;
+
+bool mentions_word(const std::string& text, const std::string& word) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const bool starts = at == 0 || !is_word(text[at - 1]);
+    const bool ends = at + word.size() == text.size() || !is_word(text[at + word.size()]);
+    if (starts && ends) return true;
+  }
+  return false;
+}
+
+class source_writer {
+ public:
+  source_writer(const row_program& p, const plan& chosen, const machine_model& machine)
+      : p_(p), plan_(chosen), machine_(machine), body_(p, chosen), write_(p, chosen) {
+    inner_ = plan_.where == lanes::inner;
+    streams_ = plan_.how != stores::cached && can_stream(p, chosen);
+    fixed_ = plan_.fixed > 0 ? emitted_name(p_.ir->axes[static_cast<std::size_t>(
+                                   p_.classes[static_cast<std::size_t>(plan_.fixed_class)].size.axes[0])].name)
+                             : std::string();
+  }
+
+  emitted_group write() {
+    const std::string code = inner_ ? body_.row() : body_.strip();
+    collect_parameters(code);
+    std::string functions = piece_function(code) + "\n" + loop_function() + "\n" + entry_function();
+    emitted_group group;
+    group.preludes = support_preludes(p_.wide);
+    for (const std::string& piece : body_.preludes()) group.preludes.insert(piece);
+    const std::string space = emitted_name(p_.name) + "_group";
+    group.functions = fmt::format("namespace {} {{\n\n{}\n{}\n}}  // namespace {}\n", space, support_text(functions, p_.wide), functions, space);
+    group.call = fmt::format("if (!{}::compute({}, ctx->threads)) return 1;\n", space, arguments());
+    for (const row_statement& s : p_.statements)
+      if (s.stored && p_.tensor(s.tensor).role == tensor_role::intermediate) group.stored.push_back(s.tensor);
+    return group;
+  }
+
+ private:
+  struct parameter {
+    std::string type;  ///< with trailing space or " __restrict "
+    std::string name;
+  };
+
+  void collect_parameters(const std::string& code) {
+    std::vector<int> read, written;
+    for (const row_statement& s : p_.statements) {
+      for (const expression& e : s.nodes)
+        if (e.kind == expression_kind::load && p_.written_by(e.symbol) < 0 && std::find(read.begin(), read.end(), e.symbol) == read.end())
+          read.push_back(e.symbol);
+      if (s.stored) written.push_back(s.tensor);
+    }
+    const auto name = [&](int tensor) { return write_.tensor_name(tensor); };
+    for (const int t : read) parameters_.push_back({fmt::format("const {}* __restrict ", storage_type(p_.tensor(t).type)), name(t)});
+    for (const int t : written) parameters_.push_back({fmt::format("{}* __restrict ", storage_type(p_.tensor(t).type)), name(t)});
+    std::string everywhere = code + loop_extents();
+    for (const axis& a : p_.ir->axes)
+      if (mentions_word(everywhere, emitted_name(a.name))) parameters_.push_back({"int64_t ", emitted_name(a.name)});
+  }
+
+  /// Every extent that the loops outside the body mention.
+  std::string loop_extents() const {
+    std::string text;
+    for (const index_class& c : p_.classes)
+      if (c.alive) text += " " + write_.extent_text(c.size);
+    return text;
+  }
+
+  std::string declared() const {
+    std::string text;
+    for (const parameter& one : parameters_)
+      text += (text.empty() ? "" : ", ") + one.type + one.name + (one.name == fixed_ ? "_given" : "");
+    return text;
+  }
+  std::string arguments() const {
+    std::string text;
+    for (const parameter& one : parameters_) text += (text.empty() ? "" : ", ") + one.name;
+    return text;
+  }
+
+  std::string fix_line() const {
+    if (fixed_.empty()) return "";
+    return fmt::format("  const int64_t {0} = kFixed > 0 ? kFixed : {0}_given;\n", fixed_);
+  }
+  /// Template parameters shared by all functions, e.g. "bool kStream, int kFixed".
+  std::string shared_template(bool values) const {
+    std::string text;
+    if (streams_) text = values ? "kStream" : "bool kStream";
+    if (!fixed_.empty()) text += std::string(text.empty() ? "" : ", ") + (values ? "kFixed" : "int kFixed");
+    return text;
+  }
+
+  std::vector<int> rows() const {
+    std::vector<int> outer = p_.parallel;
+    if (!inner_) std::erase(outer, plan_.lane);
+    return outer;
+  }
+  std::string product(const std::vector<int>& classes) const {
+    std::string text;
+    for (const int c : classes) text += (text.empty() ? "" : " * ") + write_.class_extent(c);
+    return text.empty() ? "1" : text;
+  }
+
+  std::string decode() const {
+    const std::vector<int> outer = rows();
+    std::string text;
+    for (std::size_t i = 0; i < outer.size(); ++i) {
+      std::vector<int> below(outer.begin() + static_cast<std::ptrdiff_t>(i) + 1, outer.end());
+      std::string value = below.empty() ? "row_number" : fmt::format("row_number / ({})", product(below));
+      if (i > 0) value += fmt::format(" % ({})", write_.class_extent(outer[i]));
+      text += fmt::format("  [[maybe_unused]] const int64_t {} = {};\n", write_.class_name(outer[i]), value);
+    }
+    return text;
+  }
+
+  std::string piece_function(const std::string& code) {
+    std::string text;
+    const std::string shared = shared_template(false);
+    if (inner_) {
+      text += "// One row.\n";
+      if (!shared.empty()) text += fmt::format("template <{}>\n", shared);
+      text += fmt::format("inline void row({}, [[maybe_unused]] int64_t row_number, [[maybe_unused]] team& crew) {{\n", declared());
+      text += fix_line();
+      text += fmt::format("  [[maybe_unused]] constexpr int U = {};  // vectors per step\n", plan_.unroll);
+    } else {
+      text += "// V vectors of neighbouring rows; the last one may have fewer than W lanes.\n";
+      text += fmt::format("template <int V, bool kFull{}{}>\n", shared.empty() ? "" : ", ", shared);
+      text += fmt::format(
+          "inline void strip({}, [[maybe_unused]] int64_t row_number, int64_t first, int count, [[maybe_unused]] team& crew) {{\n", declared());
+      text += fix_line();
+      text += "  [[maybe_unused]] const int lanes = kFull ? W : count;\n";
+    }
+    return text + decode() + code + "}\n";
+  }
+
+  bool teams_allowed() const {
+    for (const sweep& w : plan_.sweeps)
+      for (const int i : w.sinks) {
+        const row_statement& s = p_.statements[static_cast<std::size_t>(i)];
+        if (s.kind == role::scan || (!inner_ && is_position(s.reducer))) return false;
+      }
+    return !plan_.sweeps.empty();
+  }
+
+  std::string loop_function() {
+    std::string text;
+    const std::string shared = shared_template(false);
+    if (!shared.empty()) text += fmt::format("template <{}>\n", shared);
+    text += fmt::format("void run({}, int threads) {{\n", declared());
+    text += fix_line();
+    text += inner_ ? inner_loops() : across_loops();
+    return text + "}\n";
+  }
+
+  std::string team_start() const {
+    return "    std::vector<char> slots(size_t(2 * threads) * slot_bytes);\n"
+           "#pragma omp parallel num_threads(threads)\n"
+           "    {\n"
+           "      team crew{omp_get_thread_num(), omp_get_num_threads(), slots.data()};\n";
+  }
+  std::string fence(const char* indent) const { return streams_ ? fmt::format("{}if (kStream) _mm_sfence();\n", indent) : ""; }
+
+  std::string inner_loops() const {
+    const std::string values = shared_template(true);
+    const std::string call = fmt::format("row{}({}, row_number, crew);\n", values.empty() ? "" : "<" + values + ">", arguments());
+    std::string text = fmt::format("  const int64_t rows = {};\n", product(rows()));
+    if (teams_allowed()) {
+      text += fmt::format("  if (threads > 1 && rows < 2 * threads && {} >= {}) {{  // few long rows: all threads share each\n",
+                          product(plan_.sweeps.front().over), team_minimum);
+      text += team_start();
+      text += "      for (int64_t row_number = 0; row_number < rows; ++row_number) " + call + fence("      ") + "    }\n    return;\n  }\n";
+    }
+    const std::string schedule = plan_.chunk > 0 ? fmt::format("schedule(static, {})", plan_.chunk) : std::string("schedule(static)");
+    text += "#pragma omp parallel num_threads(threads)\n  {\n    team crew;\n";
+    text += fmt::format("#pragma omp for {}\n", schedule);
+    text += "    for (int64_t row_number = 0; row_number < rows; ++row_number) " + call;
+    return text + fence("    ") + "  }\n";
+  }
+
+  std::string across_loops() const {
+    const std::string values = shared_template(true);
+    const auto call = [&](const char* vectors, const char* full, const char* first, const char* count) {
+      return fmt::format("strip<{}, {}{}{}>({}, row_number, {}, {}, crew);\n", vectors, full, values.empty() ? "" : ", ", values, arguments(),
+                         first, count);
+    };
+    const std::string extent = write_.class_extent(plan_.lane);
+    std::string text = fmt::format("  constexpr int V = {};  // vectors per strip\n", plan_.unroll);
+    text += fmt::format("  const int64_t rows = {}, extent = {};\n", product(rows()), extent);
+    text += fmt::format("  const int64_t span = ({} + V * W - 1) / (V * W) * (V * W);  // lanes per task\n", plan_.span);
+    text += "  const int64_t spans = (extent + span - 1) / span;\n";
+    text += "  const auto task = [&](int64_t row_number, int64_t begin, int64_t end, team& crew) {\n    int64_t i = begin;\n";
+    text += "    for (; i + V * W <= end; i += V * W) " + call("V", "true", "i", "W");
+    if (plan_.unroll > 1) text += "    for (; i + W <= end; i += W) " + call("1", "true", "i", "W");
+    text += "    if (i < end) " + call("1", "false", "i", "int(end - i)");
+    text += "  };\n";
+    if (teams_allowed()) {
+      text += fmt::format("  if (threads > 1 && rows * spans < threads && {} >= {}) {{  // few strips: all threads share each\n",
+                          product(plan_.sweeps.front().over), team_minimum / 16);
+      text += team_start();
+      text += "      for (int64_t row_number = 0; row_number < rows; ++row_number) task(row_number, 0, extent, crew);\n";
+      text += fence("      ") + "    }\n    return;\n  }\n";
+    }
+    text += "#pragma omp parallel num_threads(threads)\n  {\n    team crew;\n#pragma omp for schedule(static)\n";
+    text += "    for (int64_t piece = 0; piece < rows * spans; ++piece) {\n";
+    text += "      const int64_t begin = piece % spans * span;\n";
+    text += "      task(piece / spans, begin, std::min(extent, begin + span), crew);\n    }\n";
+    return text + fence("    ") + "  }\n";
+  }
+
+  /// Decisions in words, above the entry function.
+  std::string decisions() const {
+    std::string text;
+    for (const row_statement& s : p_.statements) {
+      if (s.text.empty()) continue;
+      std::string one = s.text;
+      std::replace(one.begin(), one.end(), '\n', ' ');
+      text += "//   " + one + "\n";
+    }
+    text += fmt::format("// Lanes lie {}; {} vectors at a time, {} lanes each in {}.\n",
+                        inner_ ? "along the swept index" : "across rows, along " + write_.class_name(plan_.lane), plan_.unroll, "W",
+                        p_.wide ? "double and int64" : "float and int32");
+    std::string kept;
+    for (const sweep& w : plan_.sweeps)
+      for (const int i : w.to_buffer)
+        kept += (kept.empty() ? "" : ", ") + p_.tensor(p_.statements[static_cast<std::size_t>(i)].tensor).name;
+    if (!kept.empty()) text += fmt::format("// Kept in a row buffer between sweeps: {}.\n", kept);
+    if (streams_)
+      text += plan_.how == stores::streaming ? "// Outputs are stored past the caches where they are aligned.\n"
+                                             : "// Outputs larger than the last-level cache are stored past the caches.\n";
+    if (plan_.prefetch > 0) text += fmt::format("// Gathered rows are fetched {} steps ahead.\n", plan_.prefetch);
+    if (!fixed_.empty()) text += fmt::format("// A copy is specialised for {} = {}.\n", fixed_, plan_.fixed);
+    return text;
+  }
+
+  std::string stream_condition() const {
+    std::string bytes, aligned;
+    for (const row_statement& s : p_.statements) {
+      if (!s.stored || p_.tensor(s.tensor).type != (p_.wide ? dtype::f64 : dtype::f32)) continue;
+      if (s.kind == role::reduce || (inner_ && s.kind == role::point)) continue;
+      const std::vector<extent>& shape = p_.shape(s.tensor);
+      std::string size;
+      for (const extent& e : shape) size += (size.empty() ? "" : " * ") + write_.extent_text(e);
+      bytes += (bytes.empty() ? "" : " + ") + size + fmt::format(" * {}", p_.wide ? 8 : 4);
+      aligned += fmt::format(" && reinterpret_cast<uintptr_t>({}) % 64 == 0", write_.tensor_name(s.tensor));
+      std::string rows_of_vectors = fmt::format("{} % W == 0", write_.extent_text(shape.back()));
+      if (shape.size() > 1) aligned += " && " + rows_of_vectors;
+    }
+    if (plan_.how == stores::streaming) return aligned.substr(4);
+    return fmt::format("{} > {}{}", bytes, machine_.l3_bytes, aligned);
+  }
+
+  std::string entry_function() const {
+    std::string text = "// Computes\n" + decisions();
+    std::string plain = declared();
+    if (!fixed_.empty()) plain.replace(plain.find(fixed_ + "_given"), fixed_.size() + 6, fixed_);
+    text += fmt::format("bool compute({}, int threads) {{\n", plain);
+    if (!p_.wide && numbers_indices(p_)) {
+      std::string limit;
+      for (const index_class& c : p_.classes)
+        if (c.alive) limit += (limit.empty() ? "" : " || ") + fmt::format("{} > INT32_MAX", write_.extent_text(c.size));
+      text += fmt::format("  if ({}) return false;  // beyond int32 index lanes\n", limit);
+    }
+    const auto run = [&](const std::string& stream, const std::string& fixed) {
+      std::string values = stream;
+      if (!fixed.empty()) values += (values.empty() ? "" : ", ") + fixed;
+      return fmt::format("run{}({}, threads);", values.empty() ? "" : "<" + values + ">", arguments());
+    };
+    const auto run_fixed = [&](const std::string& stream, const char* indent) {
+      if (fixed_.empty()) return indent + run(stream, "") + "\n";
+      return fmt::format("{0}if ({1} == {2})\n{0}  {3}\n{0}else\n{0}  {4}\n", indent, fixed_, plan_.fixed,
+                         run(stream, fmt::format("{}", plan_.fixed)), run(stream, "0"));
+    };
+    if (streams_) {
+      text += fmt::format("  const bool past_caches = {};\n", stream_condition());
+      text += "  if (past_caches) {\n" + run_fixed("true", "    ") + "  } else {\n" + run_fixed("false", "    ") + "  }\n";
+    } else {
+      text += run_fixed("", "  ");
+    }
+    return text + "  return true;\n}\n";
+  }
+
+  const row_program& p_;
+  const plan& plan_;
+  const machine_model& machine_;
+  body_writer body_;
+  expression_writer write_;
+  std::vector<parameter> parameters_;
+  bool inner_ = true;
+  bool streams_ = false;
+  std::string fixed_;  ///< emitted name of the axis that is specialised
+};
+
+}  // namespace
+
+bool can_stream(const row_program& p, const plan& chosen) {
+  return std::any_of(p.statements.begin(), p.statements.end(), [&](const row_statement& s) {
+    const bool vectors = s.kind == role::map || s.kind == role::scan || (s.kind == role::point && chosen.where == lanes::across);
+    return s.stored && vectors && p.tensor(s.tensor).type == (p.wide ? dtype::f64 : dtype::f32);
+  });
+}
+
+emitted_group emit_source(const row_program& p, const plan& chosen, const machine_model& machine) {
+  return source_writer(p, chosen, machine).write();
+}
+
+}  // namespace kernsmith::agents::row

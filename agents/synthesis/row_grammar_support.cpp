@@ -1,0 +1,348 @@
+#include "agents/synthesis/row_grammar_support.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+#include <vector>
+
+namespace kernsmith::agents::row {
+namespace {
+
+struct function {
+  std::string_view names;  ///< space separated: mentioning any of them asks for the text
+  std::string_view text;
+};
+
+constexpr std::string_view narrow_lanes = R"cpp(using real = vf;   // one float per lane
+using whole = vi;  // one int32 per lane; masks are 0 or -1
+using real_element = float;
+using whole_element = int32_t;
+constexpr int W = VL;
+)cpp";
+
+constexpr std::string_view wide_lanes = R"cpp(using real = vd;   // one double per lane
+using whole = vl;  // one int64 per lane; masks are 0 or -1
+using real_element = double;
+using whole_element = int64_t;
+constexpr int W = VLD;
+)cpp";
+
+// In dependency order. {L} and {S} stand for the prelude's loads and stores of reals, {WL} and {WS} of whole numbers, {R} and {RW} for its conversions.
+constexpr std::array<function, 31> functions = {{
+    {"splat", "inline real splat(double x) { return {SET}; }\n"},
+    {"splat_whole", "inline whole splat_whole(int64_t x) { return {SETW}; }\n"},
+    {"lane_numbers", "inline whole lane_numbers() { return {LANES}; }\n"},
+    {"to_real", "inline real to_real(whole x) { return {R}(x); }\n"},
+    {"load", R"cpp(template <class T>
+inline real load(const T* p, int lanes) { return lanes == W ? {L}(p) : {L}_n(p, lanes); }
+)cpp"},
+    {"load_whole", R"cpp(template <class T>
+inline whole load_whole(const T* p, int lanes) { return lanes == W ? {WL}(p) : {WL}_n(p, lanes); }
+)cpp"},
+    {"stream", R"cpp(// Aligned stores that go past the caches; the caller has checked the alignment.
+inline void stream(float* p, vf x) {
+#if KS_AVX512
+  _mm512_stream_ps(p, (__m512)x);
+#else
+  _mm256_stream_ps(p, (__m256)x);
+#endif
+}
+)cpp"},
+    {"stream_wide", R"cpp(inline void stream(double* p, vd x) {
+#if KS_AVX512
+  _mm512_stream_pd(p, (__m512d)x);
+#else
+  _mm256_stream_pd(p, (__m256d)x);
+#endif
+}
+)cpp"},
+    {"store", R"cpp(template <bool kStream = false, class T>
+inline void store(T* p, real x, int lanes) {
+  if (lanes < W) return {S}_n(p, x, lanes);
+  if constexpr (kStream && std::is_same_v<T, real_element>) {
+    stream(p, x);
+  } else {
+    {S}(p, x);
+  }
+}
+)cpp"},
+    {"store_whole", R"cpp(// Keeps the low bits.
+template <class T>
+inline void store_whole(T* p, whole x, int lanes) {
+  if constexpr (sizeof(T) > sizeof(whole_element)) {
+    for (int l = 0; l < lanes; ++l) p[l] = x[l];
+  } else {
+    lanes == W ? {WS}(p, x) : {WS}_n(p, x, lanes);
+  }
+}
+)cpp"},
+    {"saturated", R"cpp(// Truncated and saturated as a T; NaN becomes 0.
+template <class T>
+inline whole saturated(real x) {
+  alignas(64) T stored[W];
+  {S}(stored, x);
+  return {WL}(stored);
+}
+)cpp"},
+    {"clamped", R"cpp(template <class T>
+inline whole clamped(whole x) {
+  return vmin(vmax(x, splat_whole(std::numeric_limits<T>::min())), splat_whole(std::numeric_limits<T>::max()));
+}
+)cpp"},
+    {"saturated_scalar", R"cpp(template <class T>
+inline int64_t saturated_scalar(int64_t x) {
+  return std::clamp<int64_t>(x, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+}
+)cpp"},
+    {"wrapped", R"cpp(template <class T>
+inline whole wrapped(whole x) {
+  alignas(64) T stored[W];
+  {WS}(stored, x);
+  return {WL}(stored);
+}
+)cpp"},
+    {"rounded", R"cpp(// Rounded to T and back.
+template <class T>
+inline real rounded(real x) {
+  alignas(64) T stored[W];
+  {S}(stored, x);
+  return {L}(stored);
+}
+)cpp"},
+    {"by_lane", R"cpp(// Lane l gets element(l): for addresses that don't follow each other.
+template <class F>
+inline __attribute__((always_inline)) real by_lane(int lanes, F element) {
+  alignas(64) real_element values[W] = {};
+  for (int l = 0; l < lanes; ++l) values[l] = real_element(element(l));
+  return {L}(values);
+}
+)cpp"},
+    {"whole_by_lane", R"cpp(template <class F>
+inline __attribute__((always_inline)) whole whole_by_lane(int lanes, F element) {
+  alignas(64) whole_element values[W] = {};
+  for (int l = 0; l < lanes; ++l) values[l] = whole_element(element(l));
+  return {WL}(values);
+}
+)cpp"},
+    {"inside", "inline bool inside(int64_t index, int64_t extent) { return index >= 0 && index < extent; }\n"},
+    {"load_padded", R"cpp(// Elements first, first + 1, ... of a row of `extent`; `pad` where there is none.
+template <class T>
+inline real load_padded(bool row_inside, const T* row, int64_t first, int64_t extent, double pad, int lanes) {
+  if (!row_inside || first >= extent || first + lanes <= 0) return splat(pad);
+  if (first >= 0 && first + lanes <= extent) return load(row + first, lanes);
+  return by_lane(lanes, [&](int64_t l) { return inside(first + l, extent) ? to_double(row[first + l]) : pad; });
+}
+)cpp"},
+    {"load_whole_padded", R"cpp(template <class T>
+inline whole load_whole_padded(bool row_inside, const T* row, int64_t first, int64_t extent, int64_t pad, int lanes) {
+  if (!row_inside || first >= extent || first + lanes <= 0) return splat_whole(pad);
+  if (first >= 0 && first + lanes <= extent) return load_whole(row + first, lanes);
+  return whole_by_lane(lanes, [&](int64_t l) { return inside(first + l, extent) ? int64_t(row[first + l]) : pad; });
+}
+)cpp"},
+    {"larger smaller", R"cpp(inline real larger(real a, real b) { return {MAX}(a, b); }
+inline real smaller(real a, real b) { return {MIN}(a, b); }
+inline whole larger(whole a, whole b) { return vmax(a, b); }
+inline whole smaller(whole a, whole b) { return vmin(a, b); }
+inline double larger(double a, double b) { return {SMAX}; }
+inline double smaller(double a, double b) { return {SMIN}; }
+inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+)cpp"},
+    {"keep", R"cpp(// `updated` in the first `lanes` lanes.
+template <class V>
+inline V keep(int lanes, V updated, V old) {
+  return lanes == W ? updated : vselect(lane_numbers() < splat_whole(lanes), updated, old);
+}
+)cpp"},
+    {"fill", R"cpp(template <class V, int kCount>
+inline void fill(V (&values)[kCount], V value) {
+  for (V& v : values) v = value;
+}
+)cpp"},
+    {"fold", R"cpp(// The accumulators of an unrolled loop in one.
+template <class V, int kCount, class F>
+inline V fold(V (&values)[kCount], F merge) {
+  V all = values[0];
+  for (int u = 1; u < kCount; ++u) all = merge(all, values[u]);
+  return all;
+}
+)cpp"},
+    {"across_lanes", R"cpp(// All lanes of x in one scalar.
+template <class T, class V, class F>
+inline T across_lanes(V x, F merge) {
+  T all = T(x[0]);
+  for (int l = 1; l < W; ++l) all = merge(all, T(x[l]));
+  return all;
+}
+)cpp"},
+    {"precise", R"cpp(// A sum of partial sums with its rounding error (Knuth's two-sum), so that long rows lose nothing.
+struct precise {
+  real total = {}, error = {};
+  void add(real part) {
+    const real sum = total + part, back = sum - total;
+    error += (total - (sum - back)) + (part - back);
+    total = sum;
+  }
+  real value() const {
+    // An infinite or NaN total stands as it is: its error term is NaN.
+    const real sum = total + error;
+    return vselect(sum == sum, sum, total);
+  }
+};
+)cpp"},
+    {"divisor", R"cpp(// Division by the same number again and again: by its inverse where that is a normal float.
+struct divisor {
+  explicit divisor(double by) : value(splat(by)), inverse(splat(1.0 / by)), invertible(std::abs(by) > 1e-30 && std::abs(by) < 1e30) {}
+  real value, inverse;
+  bool invertible;
+};
+inline real operator/(real x, const divisor& d) { return d.invertible ? x * d.inverse : x / d.value; }
+)cpp"},
+    {"each_vector", R"cpp(// step(index, lanes, u) for the vectors of [begin, end); u numbers the accumulators.
+template <int kUnroll, class F>
+inline __attribute__((always_inline)) void each_vector(int64_t begin, int64_t end, F step) {
+  int64_t i = begin;
+  for (; i + kUnroll * W <= end; i += kUnroll * W) {
+#pragma GCC unroll 8
+    for (int u = 0; u < kUnroll; ++u) step(i + u * W, W, u);
+  }
+  for (; i + W <= end; i += W) step(i, W, 0);
+  if (i < end) step(i, int(end - i), 0);
+}
+)cpp"},
+    {"prefix", R"cpp(// Running merge over the lanes of x.
+template <class V, class F>
+inline V prefix(V x, V neutral, F merge) {
+#pragma GCC unroll 4
+  for (int shift = 1; shift < W; shift *= 2) {
+    const whole lane = lane_numbers();
+    const V shifted = __builtin_shuffle(neutral, x, vselect(lane < splat_whole(shift), lane, lane - splat_whole(shift) + splat_whole(W)));
+    x = merge(shifted, x);
+  }
+  return x;
+}
+)cpp"},
+    {"row_buffer", R"cpp(// Memory of this thread's own, 64-byte aligned, kept between calls.
+template <int kWhich, class T>
+inline T* row_buffer(int64_t count) {
+  struct memory {
+    T* data = nullptr;
+    int64_t count = 0;
+    ~memory() { std::free(data); }
+  };
+  static thread_local memory own;
+  if (own.count < count) {
+    std::free(own.data);
+    own.data = static_cast<T*>(std::aligned_alloc(64, (size_t(count) * sizeof(T) + 63) / 64 * 64));
+    own.count = own.data != nullptr ? count : 0;
+    if (own.data == nullptr) throw std::bad_alloc();
+  }
+  return own.data;
+}
+)cpp"},
+    {"team share combine", R"cpp(// Threads that share the sweeps of one row. A team of one is a thread with a row of its own.
+constexpr int64_t slot_bytes = 64;
+struct team {
+  int rank = 0;
+  int size = 1;
+  char* slots = nullptr;  // two rounds of one slot per thread
+  int round = 0;
+};
+struct range {
+  int64_t begin, end;
+};
+// This thread's part of [0, extent), in multiples of `unit`.
+inline range share(const team& crew, int64_t extent, int64_t unit) {
+  if (crew.size == 1) return {0, extent};
+  const int64_t each = (extent + crew.size * unit - 1) / (crew.size * unit) * unit;
+  return {std::min(extent, crew.rank * each), std::min(extent, (crew.rank + 1) * each)};
+}
+// The same merged value for every thread of the team, merged in rank order.
+template <class T, class F>
+inline T combine(team& crew, T mine, F merge) {
+  if (crew.size == 1) return mine;
+  char* slots = crew.slots + (crew.round ^= 1) * crew.size * slot_bytes;
+  std::memcpy(slots + crew.rank * slot_bytes, &mine, sizeof mine);
+#pragma omp barrier
+  T all, other;
+  std::memcpy(&all, slots, sizeof all);
+  for (int i = 1; i < crew.size; ++i) {
+    std::memcpy(&other, slots + i * slot_bytes, sizeof other);
+    all = merge(all, other);
+  }
+  return all;
+}
+)cpp"},
+}};
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+bool mentions(std::string_view code, std::string_view word) {
+  for (std::size_t at = code.find(word); at != std::string_view::npos; at = code.find(word, at + 1)) {
+    const bool starts = at == 0 || !is_word(code[at - 1]);
+    const bool ends = at + word.size() == code.size() || !is_word(code[at + word.size()]);
+    if (starts && ends) return true;
+  }
+  return false;
+}
+
+bool wanted(std::string_view code, std::string_view names) {
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(' '), names.size());
+    if (mentions(code, names.substr(0, end))) return true;
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return false;
+}
+
+std::string fill_in(std::string_view text, bool wide) {
+  static constexpr std::array<std::array<std::string_view, 3>, 14> words = {{
+      {"{SET}", "vset(float(x))", "vsetd(x)"},
+      {"{SETW}", "vseti(int32_t(x))", "vsetl(x)"},
+      {"{LANES}", "ks_lanes()", "ks_lanes64()"},
+      {"{R}", "to_vf", "to_vd"},
+      {"{L}", "vload", "vloadd"},
+      {"{S}", "vstore", "vstored"},
+      {"{WL}", "viload", "vlload"},
+      {"{WS}", "vistore", "vlstore"},
+      {"{MAX}", "vmax_nan", "vmax_nan"},
+      {"{MIN}", "vmin_nan", "vmin_nan"},
+      {"{SMAX}", "a != a ? a : (a > b ? a : b)", "a != a ? a : (a > b ? a : b)"},
+      {"{SMIN}", "a != a ? a : (a < b ? a : b)", "a != a ? a : (a < b ? a : b)"},
+      {"{H}", "vi", "vl"},
+      {"{E}", "float", "double"},
+  }};
+  std::string out(text);
+  for (const auto& [from, narrow, broad] : words)
+    for (std::size_t at = out.find(from); at != std::string::npos; at = out.find(from, at)) out.replace(at, from.size(), wide ? broad : narrow);
+  return out;
+}
+
+}  // namespace
+
+std::string support_text(const std::string& code, bool wide) {
+  std::string all = code;
+  std::vector<std::string_view> chosen;
+  for (auto f = functions.rbegin(); f != functions.rend(); ++f) {
+    const bool stream_of_other_width = f->names == (wide ? "stream" : "stream_wide");
+    const bool stream_of_mine = f->names == (wide ? "stream_wide" : "stream");
+    if (stream_of_other_width || !(wanted(all, f->names) || (stream_of_mine && wanted(all, "stream")))) continue;
+    chosen.push_back(f->text);
+    all.append(f->text);
+  }
+  std::reverse(chosen.begin(), chosen.end());
+  std::string text = fill_in(wide ? wide_lanes : narrow_lanes, wide);
+  for (const std::string_view part : chosen) text += fill_in(part, wide);
+  return text;
+}
+
+std::set<std::string> support_preludes(bool wide) {
+  if (wide) return {"types", "simd", "simd64"};
+  return {"types", "simd"};
+}
+
+}  // namespace kernsmith::agents::row
