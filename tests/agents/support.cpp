@@ -1,0 +1,130 @@
+#include "support.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "config/hash.hpp"
+
+namespace kernsmith::agents::testing {
+namespace {
+
+/// Gone with the test program.
+class build_folder {
+ public:
+  build_folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "kernsmith-agents-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~build_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  build_folder(const build_folder&) = delete;
+  build_folder& operator=(const build_folder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string first_lines(const std::filesystem::path& file, int count) {
+  std::ifstream in(file);
+  std::string text, line;
+  for (int i = 0; i < count && std::getline(in, line); ++i) text += line + "\n";
+  return text;
+}
+
+}  // namespace
+
+problem problem_from(const std::string& toml) {
+  result<problem> p = parse_problem(toml, "test.toml");
+  if (!p) FAIL(p.error().message);
+  return std::move(*p);
+}
+
+problem problem_from(const std::string& tensors, const std::string& definition) {
+  return problem_from("name = \"test\"\n" + tensors + "\n[definition]\ntext = \"\"\"\n" + definition + "\n\"\"\"\n");
+}
+
+machine_model small_machine() {
+  machine_model machine = describe_host(2);
+  machine.l1_bytes = 32 << 10;
+  machine.l2_bytes = 256 << 10;
+  machine.l3_bytes = 2 << 20;
+  return machine;
+}
+
+result<std::filesystem::path> compile_kernel(const std::string& source, const std::string& march) {
+  static const build_folder folder;
+  static std::map<std::string, std::filesystem::path> built;
+  const std::string key = content_hash(march + "\n" + source);
+  if (const auto found = built.find(key); found != built.end()) return found->second;
+  const std::filesystem::path text = folder.path() / (key + ".cpp"), library = folder.path() / (key + ".so"),
+                              log = folder.path() / (key + ".log");
+  std::ofstream(text) << source;
+  const char* chosen = std::getenv("KERNSMITH_CXX");
+  const std::string command =
+      fmt::format("{} -O1 -march={} -fopenmp -shared -fPIC -I'{}/backends/harness' '{}' -o '{}' > '{}' 2>&1",
+                  chosen != nullptr ? chosen : "g++", march, KERNSMITH_SOURCE_DIR, text.string(), library.string(), log.string());
+  if (std::system(command.c_str()) != 0) return fail(fault::bug, first_lines(log, 12));
+  return built[key] = library;
+}
+
+assignment random_assignment(const generator& g, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  assignment wanted;
+  for (const decision& d : g.space().decisions) wanted[d.name] = d.values[random() % d.values.size()];
+  return g.normalise(wanted);
+}
+
+void check_generator(const problem& p, const generator& g, const std::vector<std::vector<std::int64_t>>& shapes, int random_count,
+                     const run_options& options) {
+  for (int n = 0; n <= random_count; ++n) {
+    const assignment chosen =
+        n == 0 ? preferred_assignment(g.space()) : random_assignment(g, options.seed * 1000 + static_cast<std::uint64_t>(n));
+    const result<proposal> made = g.generate(chosen);
+    if (!made) {
+      FAIL_CHECK(made.error().message);
+      continue;
+    }
+    const std::string decisions = describe(g.space(), made->decisions);
+    CAPTURE(decisions);
+    const result<std::filesystem::path> library = compile_kernel(made->source);
+    if (!library) {
+      FAIL_CHECK("does not compile:\n" << library.error().message);
+      continue;
+    }
+    for (const std::vector<std::int64_t>& axes : shapes) {
+      const std::string wrong = check_kernel(p, *library, axes, options);
+      const std::string shape = fmt::format("{}", fmt::join(axes, " "));
+      CAPTURE(shape);
+      CHECK(wrong == "");
+    }
+  }
+}
+
+std::vector<std::string> grammars_of(const rules_generator& g) {
+  std::vector<std::string> names;
+  for (const planned_run& run : g.groups().runs)
+    for (const planned_group& planned : run.ways[0]) names.emplace_back(planned.grammar->name());
+  return names;
+}
+
+std::unique_ptr<rules_generator> generator_with(const problem& p, std::unique_ptr<group_grammar> grammar, const machine_model& machine) {
+  grammar_list grammars;
+  if (grammar) grammars.push_back(std::move(grammar));
+  grammars.push_back(make_plain_grammar());
+  result<std::unique_ptr<rules_generator>> made = make_rules_generator(p, machine, std::move(grammars));
+  if (!made) FAIL(made.error().message);
+  return std::move(*made);
+}
+
+}  // namespace kernsmith::agents::testing
