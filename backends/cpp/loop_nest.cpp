@@ -20,7 +20,7 @@ std::string loop_head(const nest_task& task, int variable, const bindings& b) {
   return fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, task.extent(variable));
 }
 
-/// argmax and argmin: the first position of the best value, counted row-major over the bound indices; a NaN beats everything.
+/// argmax and argmin: the first position whose value no other exceeds, counted row-major over the bound indices.
 void write_argument_update(code_text& code, const nest_task& task, int node, const bindings& b, const std::string& name) {
   const expression& e = task.s.nodes[at(node)];
   const value_type type = task.expressions.type_of(e.arguments[0]);
@@ -34,8 +34,7 @@ void write_argument_update(code_text& code, const nest_task& task, int node, con
   }();
   const std::string shown = type == value_type::boolean ? "int64_t" : type_text(type);
   code.line(fmt::format("const {} {}_next = {};", shown, name, task.expressions.value(e.arguments[0], b)));
-  code.open(fmt::format("if ({0}_at < 0 || {0}_next {1} {0}_best || ({0}_next != {0}_next && {0}_best == {0}_best))", name,
-                        e.reducer == reduction::argmax ? ">" : "<"));
+  code.open(fmt::format("if ({0}_at < 0 || {0}_next {1} {0}_best)", name, e.reducer == reduction::argmax ? ">" : "<"));
   code.line(fmt::format("{0}_best = {0}_next;", name));
   code.line(fmt::format("{}_at = {};", name, position));
   code.close();
