@@ -42,6 +42,7 @@ class policy_search final : public search {
     }
     if (!made) {
       rules_.exhausted();
+      advance();  // outcomes that were held back for the lag are due now
       return std::nullopt;
     }
     move given{.id = issued(),

@@ -25,6 +25,7 @@ enum class move_kind : std::uint8_t { draft, warm_start, mutate, crossover, tune
 [[nodiscard]] std::string_view name_of(memory_mode mode);
 [[nodiscard]] std::string_view name_of(move_kind kind);
 
+/// Limits that make_search() enforces.
 inline constexpr std::int64_t max_lookahead = 256;
 inline constexpr std::int64_t max_budget = 100'000;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <numbers>
 
 #include <fmt/format.h>
@@ -22,13 +23,6 @@ constexpr double length_penalty = 0.3;
 constexpr std::size_t learn_every = 4;
 constexpr std::size_t many_observations = 64;
 constexpr std::size_t learn_every_when_many = 16;
-
-double distance(const decision& choice, int a, int b) {
-  if (a == b) {
-    return 0;
-  }
-  return choice.categorical() ? unordered_distance : std::abs(a - b);
-}
 
 /// Matern 3/2.
 double falloff(double r) {
@@ -68,31 +62,48 @@ surrogate::surrogate(const indexed_space& space) : space_(&space) {
   shape_.noise = 1;
 }
 
-double surrogate::kernel(const shape& with, const point& a, const point& b) const {
-  double squared = 0;
-  double alone = 0;
+surrogate::distance_table surrogate::tabulate(const shape& with) const {
+  distance_table table;
+  table.share = main_effect_shares[static_cast<std::size_t>(with.mix)];
   double total = 0;
   for (const std::size_t i : space_->open_dimensions()) {
-    const double inverse = inverse_lengths[static_cast<std::size_t>(with.scale[i])];
-    total += inverse;
-    if (a[i] == b[i]) {
-      alone += inverse;
-      continue;
-    }
-    const double scaled = inverse * distance(space_->at(i), a[i], b[i]);
-    squared += scaled * scaled;
-    alone += inverse * falloff(2 * scaled);
+    total += inverse_lengths[static_cast<std::size_t>(with.scale[i])];
   }
-  const double share = main_effect_shares[static_cast<std::size_t>(with.mix)];
-  return total > 0 ? share * alone / total + (1 - share) * falloff(std::sqrt(squared)) : 1;
+  for (const std::size_t i : space_->open_dimensions()) {
+    const double inverse = inverse_lengths[static_cast<std::size_t>(with.scale[i])];
+    auto& squared = table.squared.emplace_back();
+    auto& alone = table.alone.emplace_back();
+    for (int apart = 0; apart < space_->values(i); ++apart) {
+      const double scaled = apart == 0 ? 0 : inverse * (space_->at(i).categorical() ? unordered_distance : apart);
+      squared.push_back(scaled * scaled);
+      alone.push_back(inverse / total * falloff(2 * scaled));
+    }
+  }
+  return table;
+}
+
+double surrogate::kernel(const distance_table& table, const point& a, const point& b) const {
+  const auto& open = space_->open_dimensions();
+  if (open.empty()) {
+    return 1;
+  }
+  double squared = 0;
+  double alone = 0;
+  for (std::size_t k = 0; k < open.size(); ++k) {
+    const auto apart = static_cast<std::size_t>(std::abs(a[open[k]] - b[open[k]]));
+    squared += table.squared[k][apart];
+    alone += table.alone[k][apart];
+  }
+  return table.share * alone + (1 - table.share) * falloff(std::sqrt(squared));
 }
 
 std::vector<double> surrogate::factor(const shape& with) const {
   const std::size_t n = seen_.size();
+  const distance_table table = tabulate(with);
   std::vector<double> lower(n * n, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
-      double sum = i == j ? 1 + noise_variances[static_cast<std::size_t>(with.noise)] : kernel(with, seen_[i], seen_[j]);
+      double sum = i == j ? 1 + noise_variances[static_cast<std::size_t>(with.noise)] : kernel(table, seen_[i], seen_[j]);
       for (std::size_t k = 0; k < j; ++k) {
         sum -= lower[i * n + k] * lower[j * n + k];
       }
@@ -191,6 +202,7 @@ void surrogate::fit(std::vector<point> seen, std::vector<double> targets, bool m
     learn_shape();
     learned_at_ = n;
   }
+  table_ = tabulate(shape_);
   factor_ = factor(shape_);
   if (factor_.empty()) {
     return;
@@ -208,7 +220,7 @@ surrogate::prediction surrogate::predict(const point& where) const {
   std::vector<double> near(seen_.size());
   double mean = 0;
   for (std::size_t i = 0; i < seen_.size(); ++i) {
-    near[i] = kernel(shape_, seen_[i], where);
+    near[i] = kernel(table_, seen_[i], where);
     mean += near[i] * weights_[i];
   }
   solve_lower(factor_, near);

@@ -39,7 +39,15 @@ class surrogate {
     int noise = 0;           ///< position in the grid of noise variances
   };
 
-  [[nodiscard]] double kernel(const shape& with, const point& a, const point& b) const;
+  /// What one shape makes of each decision's distances, so that a kernel value costs look-ups and one exponential.
+  struct distance_table {
+    std::vector<std::vector<double>> squared;  ///< by position in the open dimensions and distance in positions
+    std::vector<std::vector<double>> alone;
+    double share = 0;
+  };
+
+  [[nodiscard]] distance_table tabulate(const shape& with) const;
+  [[nodiscard]] double kernel(const distance_table& table, const point& a, const point& b) const;
   /// Lower Cholesky factor of the kernel matrix, row by row; empty when it isn't positive definite.
   [[nodiscard]] std::vector<double> factor(const shape& with) const;
   [[nodiscard]] double log_evidence(const shape& with) const;
@@ -51,6 +59,7 @@ class surrogate {
   double offset_ = 0;
   double unit_ = 1;
   shape shape_;
+  distance_table table_;  ///< of shape_, as of the last fit
   std::size_t learned_at_ = 0;
   std::vector<double> factor_;
   std::vector<double> weights_;
