@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "config/problem.hpp"
+#include "config/compare_defaults.hpp"
 
 namespace kernsmith {
 
@@ -10,12 +10,6 @@ namespace {
 
 constexpr double allowance = 4;            ///< standard deviations of the estimated error
 constexpr double running_sum_error = 0.7;  ///< deviation of a left-to-right sum of K random unit terms: K / sqrt(2) roundings
-
-/// Typical size of a value, and standard deviation of its error in units of the working precision's round-off.
-struct estimate {
-  double size = 1;
-  double error = 0;
-};
 
 double typical_size(const init_spec& init) {
   switch (init.which) {
@@ -35,15 +29,16 @@ double typical_size(const init_spec& init) {
 
 class error_estimator {
  public:
-  error_estimator(const problem& p, const std::vector<std::int64_t>& axes) : p_(p), axes_(axes), tensors_(p.tensors.size()) {
-    for (std::size_t i = 0; i < p.tensors.size(); ++i) tensors_[i].size = typical_size(p.tensors[i].init);
+  error_estimator(const problem& p, const std::vector<std::int64_t>& axes, const std::vector<double>& input_sizes)
+      : p_(p), axes_(axes), tensors_(p.tensors.size()) {
+    for (std::size_t i = 0; i < input_sizes.size(); ++i) tensors_[i].size = input_sizes[i];
     for (const statement& s : p.statements) tensors_[static_cast<std::size_t>(s.target)] = of(s, s.root);
   }
 
-  [[nodiscard]] estimate of_tensor(int tensor) const { return tensors_[static_cast<std::size_t>(tensor)]; }
+  [[nodiscard]] error_estimate of_tensor(int tensor) const { return tensors_[static_cast<std::size_t>(tensor)]; }
 
  private:
-  [[nodiscard]] estimate of(const statement& s, int id) const {
+  [[nodiscard]] error_estimate of(const statement& s, int id) const {
     const expression& e = s.nodes[static_cast<std::size_t>(id)];
     switch (e.kind) {
       case expression_kind::number:
@@ -65,9 +60,9 @@ class error_estimator {
     return {};
   }
 
-  [[nodiscard]] estimate of_call(const statement& s, const expression& e) const {
-    const estimate a = of(s, e.arguments[0]);
-    const estimate b = e.arguments.size() > 1 ? of(s, e.arguments[1]) : estimate{};
+  [[nodiscard]] error_estimate of_call(const statement& s, const expression& e) const {
+    const error_estimate a = of(s, e.arguments[0]);
+    const error_estimate b = e.arguments.size() > 1 ? of(s, e.arguments[1]) : error_estimate{};
     switch (e.op) {
       case operation::add:
       case operation::subtract:
@@ -88,11 +83,11 @@ class error_estimator {
       case operation::maximum:
         return {std::max(a.size, b.size), std::max(a.error, b.error)};
       case operation::select: {
-        const estimate c = of(s, e.arguments[2]);
+        const error_estimate c = of(s, e.arguments[2]);
         return {std::max(b.size, c.size), std::max(b.error, c.error)};
       }
       case operation::fma: {
-        const estimate c = of(s, e.arguments[2]);
+        const error_estimate c = of(s, e.arguments[2]);
         return {std::hypot(a.size * b.size, c.size),
                 std::hypot(std::hypot(a.size * b.error, b.size * a.error), c.error) + std::max(a.size * b.size, c.size)};
       }
@@ -103,8 +98,8 @@ class error_estimator {
     }
   }
 
-  [[nodiscard]] estimate of_reduction(const statement& s, const expression& e) const {
-    const estimate body = of(s, e.arguments.front());
+  [[nodiscard]] error_estimate of_reduction(const statement& s, const expression& e) const {
+    const error_estimate body = of(s, e.arguments.front());
     if (e.reducer != reduction::sum || e.type != value_class::real) return body;
     double count = 1;
     for (const int variable : e.bound)
@@ -115,10 +110,21 @@ class error_estimator {
 
   const problem& p_;
   const std::vector<std::int64_t>& axes_;
-  std::vector<estimate> tensors_;
+  std::vector<error_estimate> tensors_;
 };
 
 }  // namespace
+
+std::vector<double> declared_sizes(const problem& p) {
+  std::vector<double> sizes;
+  for (const tensor_declaration& t : p.tensors)
+    if (t.role == tensor_role::input) sizes.push_back(typical_size(t.init));
+  return sizes;
+}
+
+error_estimate estimate_error(const problem& p, int tensor, const std::vector<std::int64_t>& axes, const std::vector<double>& input_sizes) {
+  return error_estimator(p, axes, input_sizes).of_tensor(tensor);
+}
 
 compare_spec default_compare(dtype output) {
   compare_spec compare;
@@ -153,7 +159,7 @@ compare_spec compare_for(const problem& p, int tensor, const std::vector<std::in
   const dtype type = p.tensors[static_cast<std::size_t>(tensor)].type;
   compare_spec compare = default_compare(type);
   if (!is_float(type) || p.statements.empty()) return compare;
-  const estimate expected = error_estimator(p, axes).of_tensor(tensor);
+  const error_estimate expected = estimate_error(p, tensor, axes, declared_sizes(p));
   const double working = unit_roundoff(type == dtype::f64 ? dtype::f64 : dtype::f32);
   compare.atol = std::max(compare.atol, allowance * working * expected.error);
   // Where intermediates may be narrower than f32, each such rounding shows in the result.

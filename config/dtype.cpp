@@ -95,6 +95,68 @@ T saturate(double value) {
   return static_cast<T>(value);
 }
 
+/// Conversions of one element type; visit() picks the type once, so that loops over elements are free of branches on it.
+template <class T>
+struct native_float {
+  static double as_double(const void* array, std::size_t i) { return static_cast<double>(read<T>(array, i)); }
+  static std::int64_t as_int64(const void* array, std::size_t i) { return saturate<std::int64_t>(as_double(array, i)); }
+  static void from_double(void* array, std::size_t i, double value) { write(array, i, static_cast<T>(value)); }
+  static void from_int64(void* array, std::size_t i, std::int64_t value) { write(array, i, static_cast<T>(value)); }
+};
+
+template <class Bits, const small_float& format>
+struct narrow_float {
+  static double as_double(const void* array, std::size_t i) { return decode(read<Bits>(array, i), format); }
+  static std::int64_t as_int64(const void* array, std::size_t i) { return saturate<std::int64_t>(as_double(array, i)); }
+  static void from_double(void* array, std::size_t i, double value) { write(array, i, static_cast<Bits>(encode(value, format))); }
+  static void from_int64(void* array, std::size_t i, std::int64_t value) { from_double(array, i, static_cast<double>(value)); }
+};
+
+template <class T>
+struct native_integer {
+  static double as_double(const void* array, std::size_t i) { return static_cast<double>(read<T>(array, i)); }
+  static std::int64_t as_int64(const void* array, std::size_t i) { return read<T>(array, i); }
+  static void from_double(void* array, std::size_t i, double value) { write(array, i, saturate<T>(value)); }
+  static void from_int64(void* array, std::size_t i, std::int64_t value) { write(array, i, static_cast<T>(value)); }
+};
+
+struct truth_value {
+  static double as_double(const void* array, std::size_t i) { return static_cast<double>(as_int64(array, i)); }
+  static std::int64_t as_int64(const void* array, std::size_t i) { return read<std::uint8_t>(array, i) != 0 ? 1 : 0; }
+  static void from_double(void* array, std::size_t i, double value) { write(array, i, static_cast<std::uint8_t>(value != 0 ? 1 : 0)); }
+  static void from_int64(void* array, std::size_t i, std::int64_t value) { write(array, i, static_cast<std::uint8_t>(value != 0 ? 1 : 0)); }
+};
+
+template <class Use>
+void visit(dtype type, Use use) {
+  switch (type) {
+    case dtype::f64:
+      return use(native_float<double>{});
+    case dtype::f32:
+      return use(native_float<float>{});
+    case dtype::f16:
+      return use(narrow_float<std::uint16_t, f16_format>{});
+    case dtype::bf16:
+      return use(narrow_float<std::uint16_t, bf16_format>{});
+    case dtype::f8e4m3:
+      return use(narrow_float<std::uint8_t, f8e4m3_format>{});
+    case dtype::f8e5m2:
+      return use(narrow_float<std::uint8_t, f8e5m2_format>{});
+    case dtype::i64:
+      return use(native_integer<std::int64_t>{});
+    case dtype::i32:
+      return use(native_integer<std::int32_t>{});
+    case dtype::i16:
+      return use(native_integer<std::int16_t>{});
+    case dtype::i8:
+      return use(native_integer<std::int8_t>{});
+    case dtype::u8:
+      return use(native_integer<std::uint8_t>{});
+    case dtype::boolean:
+      return use(truth_value{});
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(dtype type) {
@@ -178,92 +240,67 @@ double lowest_value(dtype type) {
   }
 }
 
-double load_as_double(const void* array, std::size_t index, dtype type) {
+double smallest_normal(dtype type) {
   switch (type) {
     case dtype::f64:
-      return read<double>(array, index);
+      return std::numeric_limits<double>::min();
     case dtype::f32:
-      return static_cast<double>(read<float>(array, index));
+      return static_cast<double>(std::numeric_limits<float>::min());
     case dtype::f16:
-      return decode(read<std::uint16_t>(array, index), f16_format);
+      return std::ldexp(1.0, f16_format.smallest_exponent);
     case dtype::bf16:
-      return decode(read<std::uint16_t>(array, index), bf16_format);
+      return std::ldexp(1.0, bf16_format.smallest_exponent);
     case dtype::f8e4m3:
-      return decode(read<std::uint8_t>(array, index), f8e4m3_format);
+      return std::ldexp(1.0, f8e4m3_format.smallest_exponent);
     case dtype::f8e5m2:
-      return decode(read<std::uint8_t>(array, index), f8e5m2_format);
+      return std::ldexp(1.0, f8e5m2_format.smallest_exponent);
     default:
-      return static_cast<double>(load_as_int64(array, index, type));
+      return 1;
   }
+}
+
+double load_as_double(const void* array, std::size_t index, dtype type) {
+  double value = 0;
+  visit(type, [&](auto element) { value = element.as_double(array, index); });
+  return value;
 }
 
 std::int64_t load_as_int64(const void* array, std::size_t index, dtype type) {
-  switch (type) {
-    case dtype::i64:
-      return read<std::int64_t>(array, index);
-    case dtype::i32:
-      return read<std::int32_t>(array, index);
-    case dtype::i16:
-      return read<std::int16_t>(array, index);
-    case dtype::i8:
-      return read<std::int8_t>(array, index);
-    case dtype::u8:
-      return read<std::uint8_t>(array, index);
-    case dtype::boolean:
-      return read<std::uint8_t>(array, index) != 0 ? 1 : 0;
-    default:
-      return saturate<std::int64_t>(load_as_double(array, index, type));
-  }
+  std::int64_t value = 0;
+  visit(type, [&](auto element) { value = element.as_int64(array, index); });
+  return value;
 }
 
 void store_from_double(void* array, std::size_t index, dtype type, double value) {
-  switch (type) {
-    case dtype::f64:
-      return write(array, index, value);
-    case dtype::f32:
-      return write(array, index, static_cast<float>(value));
-    case dtype::f16:
-      return write(array, index, static_cast<std::uint16_t>(encode(value, f16_format)));
-    case dtype::bf16:
-      return write(array, index, static_cast<std::uint16_t>(encode(value, bf16_format)));
-    case dtype::f8e4m3:
-      return write(array, index, static_cast<std::uint8_t>(encode(value, f8e4m3_format)));
-    case dtype::f8e5m2:
-      return write(array, index, static_cast<std::uint8_t>(encode(value, f8e5m2_format)));
-    case dtype::i64:
-      return write(array, index, saturate<std::int64_t>(value));
-    case dtype::i32:
-      return write(array, index, saturate<std::int32_t>(value));
-    case dtype::i16:
-      return write(array, index, saturate<std::int16_t>(value));
-    case dtype::i8:
-      return write(array, index, saturate<std::int8_t>(value));
-    case dtype::u8:
-      return write(array, index, saturate<std::uint8_t>(value));
-    case dtype::boolean:
-      return write(array, index, static_cast<std::uint8_t>(value != 0 ? 1 : 0));
-  }
+  visit(type, [&](auto element) { element.from_double(array, index, value); });
 }
 
 void store_from_int64(void* array, std::size_t index, dtype type, std::int64_t value) {
-  switch (type) {
-    case dtype::i64:
-      return write(array, index, value);
-    case dtype::i32:
-      return write(array, index, static_cast<std::int32_t>(value));
-    case dtype::i16:
-      return write(array, index, static_cast<std::int16_t>(value));
-    case dtype::i8:
-      return write(array, index, static_cast<std::int8_t>(value));
-    case dtype::u8:
-      return write(array, index, static_cast<std::uint8_t>(value));
-    case dtype::boolean:
-      return write(array, index, static_cast<std::uint8_t>(value != 0 ? 1 : 0));
-    case dtype::f32:
-      return write(array, index, static_cast<float>(value));  // straight from the integer: one rounding
-    default:
-      return store_from_double(array, index, type, static_cast<double>(value));
-  }
+  visit(type, [&](auto element) { element.from_int64(array, index, value); });
+}
+
+void load_as_double(const void* array, std::size_t first, dtype type, std::span<double> values) {
+  visit(type, [&](auto element) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = element.as_double(array, first + i);
+  });
+}
+
+void load_as_int64(const void* array, std::size_t first, dtype type, std::span<std::int64_t> values) {
+  visit(type, [&](auto element) {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = element.as_int64(array, first + i);
+  });
+}
+
+void store_from_double(void* array, std::size_t first, dtype type, std::span<const double> values) {
+  visit(type, [&](auto element) {
+    for (std::size_t i = 0; i < values.size(); ++i) element.from_double(array, first + i, values[i]);
+  });
+}
+
+void store_from_int64(void* array, std::size_t first, dtype type, std::span<const std::int64_t> values) {
+  visit(type, [&](auto element) {
+    for (std::size_t i = 0; i < values.size(); ++i) element.from_int64(array, first + i, values[i]);
+  });
 }
 
 double round_through(double value, dtype type) {

@@ -67,6 +67,15 @@ void store_from_double(void* array, std::size_t index, dtype type, double value)
 /// Writes `value`: wraps for integers, rounds for floats, `value != 0` for bool.
 void store_from_int64(void* array, std::size_t index, dtype type, std::int64_t value);
 
+/// The same for values.size() elements from `first` on; an order of magnitude faster than one by one.
+void store_from_double(void* array, std::size_t first, dtype type, std::span<const double> values);
+void store_from_int64(void* array, std::size_t first, dtype type, std::span<const std::int64_t> values);
+void load_as_double(const void* array, std::size_t first, dtype type, std::span<double> values);
+void load_as_int64(const void* array, std::size_t first, dtype type, std::span<std::int64_t> values);
+
+/// Smallest positive normal number of a float type; 1 for others.
+[[nodiscard]] double smallest_normal(dtype type);
+
 /// `value` rounded through `type` and back.
 [[nodiscard]] double round_through(double value, dtype type);
 

@@ -18,8 +18,8 @@ inline constexpr std::int64_t max_edge_operations = std::int64_t{1} << 24;  ///<
 /// of all axes stands for the operations.
 [[nodiscard]] std::vector<std::vector<std::int64_t>> edge_axes(const problem& p, std::size_t limit);
 
-/// One legal set of axes drawn by `seed`, each extent between 1 and the largest that a workload has, within the bounds above. When no drawn
-/// shape is legal: the first edge shape, else the first workload.
+/// One legal set of axes drawn by `seed`, each extent between 1 and the largest that a workload has, within the bounds above (an axis grows
+/// further only where loads need it). When no drawn shape is legal: the first edge shape, else the first workload.
 [[nodiscard]] std::vector<std::int64_t> hidden_axes(const problem& p, std::uint64_t seed);
 
 }  // namespace kernsmith

@@ -29,6 +29,10 @@ inline constexpr std::size_t content_count = 6;
 /// as_declared, and the others where some input is affected by them.
 [[nodiscard]] std::vector<content> applicable_contents(const problem& p);
 
+/// compare_for, with atol in proportion to the rounding that this content brings: values 1000 times as large have errors 1000 times as
+/// large, in products 10^6. Applies to a written atol too, which is meant for the inputs as declared. Never below compare_for's own.
+[[nodiscard]] compare_spec compare_for(const problem& p, int tensor, const std::vector<std::int64_t>& axes, content kind);
+
 /// Writes element_count(shape_of(tensor, axes)) elements of the tensor's dtype to `data`, row-major. Inputs that index other tensors stay
 /// within their index_limits under these axes, whatever their init says. Fails when an init file can't be read. Thread-safe.
 [[nodiscard]] result<void> fill_input(const problem& p, int tensor, const std::vector<std::int64_t>& axes, std::uint64_t seed, content kind,

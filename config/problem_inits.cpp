@@ -16,6 +16,7 @@ namespace {
 /// Default range of integer inputs that index nothing: small, so that sums and products of them stay exact.
 constexpr double default_integer_lo = -128;
 constexpr double default_integer_hi = 127;
+constexpr std::int64_t largest_integer_bound = std::int64_t{1} << 53;
 
 struct init_kind {
   std::string name;
@@ -43,6 +44,14 @@ const init_kind& find_kind(const toml_value& value, const std::string& what) {
   const std::string hint = did_you_mean(name, names);
   refuse(value.place,
          fmt::format("unknown init kind '{}'{}", name, hint.empty() ? fmt::format("; known: {}", fmt::join(names, ", ")) : hint));
+}
+
+/// Bounds are kept as doubles: beyond 2^53 they would not be the ones written.
+double integer_bound(const toml_value& value, const char* what) {
+  const std::int64_t bound = as_integer(value, what);
+  if (bound > largest_integer_bound || bound < -largest_integer_bound)
+    refuse(value.place, fmt::format("{} {} is beyond 2^53", what, bound));
+  return static_cast<double>(bound);
 }
 
 void check_fits(double value, const tensor_declaration& tensor, const char* what, source_place place) {
@@ -183,8 +192,8 @@ init_spec read_init(const toml_value& value, const tensor_declaration& tensor, c
       check_fits(init.hi, tensor, "hi", value.place);
       break;
     case init_spec::kind::integers:
-      init.lo = static_cast<double>(as_integer(table.need("lo", "lo = 0"), "'lo'"));
-      init.hi = static_cast<double>(as_integer(table.need("hi", "hi = 9"), "'hi'"));
+      init.lo = integer_bound(table.need("lo", "lo = 0"), "'lo'");
+      init.hi = integer_bound(table.need("hi", "hi = 9"), "'hi'");
       if (init.lo > init.hi) refuse(value.place, fmt::format("{}: lo {} is above hi {}; both ends are included", what, init.lo, init.hi));
       check_fits(init.lo, tensor, "lo", table.place_of("lo"));
       check_fits(init.hi, tensor, "hi", table.place_of("hi"));

@@ -76,17 +76,22 @@ value_interval value_ranges::of_input(const tensor_declaration& t) const {
       break;
     case init_spec::kind::arange: {
       const double last = init.start + init.step * static_cast<double>(element_count(shape_of(t, axes_)) - 1);
-      narrow(std::min(init.start, last), std::max(init.start, last));
+      const bool wraps = std::min(init.start, last) < range.low || std::max(init.start, last) > range.high;
+      if (!wraps) narrow(std::min(init.start, last), std::max(init.start, last));
       break;
     }
     default:
       break;
   }
-  // Inputs are kept inside these limits whatever their init says (input_values.hpp).
+  // Inputs are kept inside these limits whatever their init says (input_values.hpp): integers by clamping their ends, others by wrapping.
   for (const dim& limit : t.index_limits) {
     const double last = static_cast<double>(extent_of(limit, axes_) - 1);
-    range = {std::clamp(range.low, 0.0, last), std::clamp(range.high, 0.0, last)};
-    if (!(t.init.is_default) && (init.which != init_spec::kind::integers || init.hi > last)) range = {0, last};
+    const bool clamped = !t.init.is_default && t.init.which == init_spec::kind::integers;
+    if (clamped || (range.low >= 0 && range.high <= last && !t.init.is_default)) {
+      range = {std::clamp(range.low, 0.0, last), std::clamp(range.high, 0.0, last)};
+    } else {
+      range = {0, last};
+    }
   }
   return trusted(range);
 }
