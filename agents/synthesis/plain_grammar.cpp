@@ -143,18 +143,15 @@ class plain_emitter {
     if (!op.empty()) out_.line(fmt::format("#pragma omp parallel for schedule(static) num_threads(threads) reduction({} : acc)", op));
   }
 
-  /// argmax and argmin: the first position of the best value, row-major over the bound indices; a NaN beats everything.
+  /// argmax and argmin: the first position, row-major over the bound indices, whose value no other exceeds.
   void search(const expression& e) {
     const expression& body = s_.nodes[static_cast<std::size_t>(e.arguments[0])];
     const value_class type = body.type == value_class::boolean ? value_class::integer : body.type;
-    const bool largest = e.reducer == reduction::argmax, real = type == value_class::real;
-    const std::string_view worst = real ? (largest ? "-INFINITY" : "INFINITY") : (largest ? "INT64_MIN" : "INT64_MAX");
-    out_.line(fmt::format("{} best = {};", scalar_.type_text(type), worst));
-    out_.line("int64_t best_at = 0, position = 0;");
+    out_.line(fmt::format("{} best = 0;", scalar_.type_text(type)));
+    out_.line("int64_t best_at = -1, position = 0;");
     for (const int id : e.bound) out_.open_loop(scalar_.index_name(id), scalar_.extent_of_variable(id));
     out_.line(fmt::format("const {} candidate = {};", scalar_.type_text(type), scalar_.value(e.arguments[0], type)));
-    const std::string_view wins_by_nan = real ? " || (candidate != candidate && best == best)" : "";
-    out_.open(fmt::format("if (candidate {} best{})", largest ? ">" : "<", wins_by_nan));
+    out_.open(fmt::format("if (best_at < 0 || candidate {} best)", e.reducer == reduction::argmax ? ">" : "<"));
     out_.line("best = candidate;");
     out_.line("best_at = position;");
     out_.close();

@@ -54,6 +54,28 @@ problem problem_from(const std::string& tensors, const std::string& definition) 
   return problem_from("name = \"test\"\n" + tensors + "\n[definition]\ntext = \"\"\"\n" + definition + "\n\"\"\"\n");
 }
 
+problem small_problem(const std::string& axes, const std::string& tensors, const std::string& definition) {
+  std::string toml = "[axes]\n", word, line;
+  std::istringstream axis_words(axes), lines(tensors);
+  while (axis_words >> word) toml += word.substr(0, word.find('=')) + " = " + word.substr(word.find('=') + 1) + "\n";
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string role, name, type, more;
+    if (!(words >> role >> name >> type)) continue;
+    std::getline(words, more);
+    const std::size_t bracket = type.find('[');
+    std::string shape;
+    std::istringstream dims(type.substr(bracket + 1, type.size() - bracket - 2));
+    while (std::getline(dims, word, ','))
+      shape += (shape.empty() ? "" : ", ") + (std::isdigit(static_cast<unsigned char>(word[0])) != 0 ? word : "\"" + word + "\"");
+    const std::string table = role == "in" ? "inputs" : role == "out" ? "outputs" : "intermediates";
+    toml += fmt::format("[{}.{}]\n", table, name);
+    if (role != "mid") toml += fmt::format("shape = [{}]\n", shape);
+    toml += fmt::format("dtype = \"{}\"\n{}\n", type.substr(0, bracket), more);
+  }
+  return problem_from(toml, definition);
+}
+
 machine_model small_machine() {
   machine_model machine = describe_host(2);
   machine.l1_bytes = 32 << 10;

@@ -17,6 +17,10 @@ namespace kernsmith::agents::testing {
 /// A whole problem file from its parts: `tensors` holds the [axes], [inputs], [outputs] tables.
 [[nodiscard]] problem problem_from(const std::string& tensors, const std::string& definition);
 
+/// The same in short: axes "B=5 N=7"; tensors one a line, "in x f32[B,N] pad = 0.0", "out y f32[B]", "mid h bf16[B,N]" (what follows the
+/// shape is TOML); then the definition.
+[[nodiscard]] problem small_problem(const std::string& axes, const std::string& tensors, const std::string& definition);
+
 /// A machine model of this host's ISA with two cores and small caches, so that small shapes meet all blockings.
 [[nodiscard]] machine_model small_machine();
 
