@@ -45,6 +45,8 @@ class evaluator {
   [[nodiscard]] virtual memory::fingerprint machine() const = 0;
   /// Seconds spent in compilers and kernels so far (reference and baselines included).
   [[nodiscard]] virtual memory::cost spent() const = 0;
+  /// Raw samples of the last evaluate(), as JSON; for the evidence folder.
+  [[nodiscard]] virtual std::string samples_json() = 0;
 };
 
 }  // namespace kernsmith::cpp
