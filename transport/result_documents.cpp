@@ -1,0 +1,164 @@
+#include "transport/result_documents.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <optional>
+#include <set>
+
+namespace kernsmith::transport {
+namespace {
+
+using nlohmann::json;
+
+/// Seconds since 1970 of an RFC 3339 UTC time; nothing when it is not one.
+std::optional<double> seconds_of(const std::string& time) {
+  std::tm utc{};
+  double seconds = 0;
+  if (std::sscanf(time.c_str(), "%4d-%2d-%2dT%2d:%2d:%lf", &utc.tm_year, &utc.tm_mon, &utc.tm_mday, &utc.tm_hour, &utc.tm_min, &seconds) !=
+      6)
+    return std::nullopt;
+  utc.tm_year -= 1900;
+  utc.tm_mon -= 1;
+  return static_cast<double>(::timegm(&utc)) + seconds;
+}
+
+/// From the first start of the session to `time`; 0 when the records don't say.
+double seconds_into(const memory::session& session, const std::string& time) {
+  const auto from = seconds_of(session.started), to = seconds_of(time);
+  return from && to ? std::max(0.0, *to - *from) : 0.0;
+}
+
+json null_if_empty(const std::vector<double>& interval) {
+  return interval.empty() ? json() : json(interval);
+}
+
+json baseline_json(const memory::baseline_timing& baseline) {
+  json workloads = json::array();
+  for (const auto& w : baseline.workloads) {
+    workloads.push_back({{"axes", w.axes},
+                         {"weight", w.weight},
+                         {"median_ns", w.median_ns},
+                         {"ci95_ns", null_if_empty(w.ci95_ns)},
+                         {"samples", w.samples}});
+  }
+  return {{"name", baseline.name}, {"workloads", std::move(workloads)}};
+}
+
+json workload_json(const memory::workload_timing& w) {
+  json out = w;
+  out["ci95"] = null_if_empty(w.ci95);
+  out["ci95_ns"] = null_if_empty(w.ci95_ns);
+  return out;
+}
+
+json best_json(const session_records& records) {
+  const auto [c, e] = best_of(records);
+  if (c == nullptr) return nullptr;
+  json workloads = json::array();
+  for (const auto& w : e->workloads) workloads.push_back(workload_json(w));
+  return {{"candidate", c->id},
+          {"evaluation", e->id},
+          {"language", c->language},
+          {"source", records.best_source.empty() ? json() : json(records.best_source)},
+          {"parameters", c->parameters},
+          {"decisions", c->decisions_text},
+          {"speedup", {{"geomean", e->speedup}, {"ci95", null_if_empty(e->ci95)}}},
+          {"workloads", std::move(workloads)},
+          {"verification", e->verification},
+          {"timing", e->timing},
+          {"diagnosis", e->diagnosis},
+          {"lineage", lineage_of(*c, records.candidates)},
+          {"rationale", c->rationale}};
+}
+
+json history_json(const session_records& records) {
+  json out = json::array();
+  double best = 0;
+  for (const auto& e : records.evaluations) {
+    if (e.outcome == "passed") best = std::max(best, e.speedup);
+    out.push_back({{"evaluation", e.id},
+                   {"candidate", e.candidate},
+                   {"outcome", e.outcome},
+                   {"speedup", e.speedup},
+                   {"best_so_far", best},
+                   {"wall_s", seconds_into(records.session, e.finished)}});
+  }
+  return out;
+}
+
+json counts_json(const std::vector<memory::evaluation>& evaluations) {
+  std::map<std::string, std::int64_t> by_outcome;
+  for (const auto& e : evaluations) ++by_outcome[e.outcome];
+  return {
+      {"total", evaluations.size()}, {"passed", by_outcome.contains("passed") ? by_outcome.at("passed") : 0}, {"by_outcome", by_outcome}};
+}
+
+}  // namespace
+
+best_pair best_of(const session_records& records) {
+  best_pair out;
+  if (records.session.best.empty()) return out;
+  for (const auto& c : records.candidates) {
+    if (c.id == records.session.best) out.candidate = &c;
+  }
+  for (const auto& e : records.evaluations) {
+    if (e.candidate != records.session.best || e.outcome != "passed") continue;
+    const bool quicker = out.evaluation != nullptr && out.evaluation->timing.status == "measured" && e.timing.status == "quick";
+    if (!quicker) out.evaluation = &e;
+  }
+  return out.candidate != nullptr && out.evaluation != nullptr ? out : best_pair{};
+}
+
+std::vector<std::string> lineage_of(const memory::candidate& candidate, const std::vector<memory::candidate>& candidates) {
+  std::map<std::string, const memory::candidate*> by_id;
+  for (const auto& c : candidates) by_id.emplace(c.id, &c);
+  std::vector<std::string> out = candidate.parents;
+  std::set<std::string> seen{candidate.id};
+  for (std::size_t i = 0; i < out.size();) {
+    if (!seen.insert(out[i]).second) {
+      out.erase(out.begin() + static_cast<std::ptrdiff_t>(i));
+      continue;
+    }
+    if (const auto found = by_id.find(out[i]); found != by_id.end())
+      out.insert(out.end(), found->second->parents.begin(), found->second->parents.end());
+    ++i;
+  }
+  return out;
+}
+
+json result_document(const session_records& records) {
+  const auto& s = records.session;
+  json beside = json::array();
+  for (std::size_t i = 1; i < s.baselines.size(); ++i) beside.push_back(baseline_json(s.baselines[i]));
+  return {{"schema", "kernsmith.result/1"},
+          {"session", s.id},
+          {"problem", {{"name", s.problem_name}, {"hash", s.problem}}},
+          {"target", s.target},
+          {"fingerprint", s.fingerprint},
+          {"seed", s.seed},
+          {"policy", s.policy},
+          {"synthesizers", s.synthesizers},
+          {"budget", s.budget},
+          {"state", s.state},
+          {"stopped_by", s.stopped_by.empty() ? json() : json(s.stopped_by)},
+          {"evaluations", counts_json(records.evaluations)},
+          {"baseline", s.baselines.empty() ? json() : baseline_json(s.baselines.front())},
+          {"other_baselines", std::move(beside)},
+          {"control", {{"verdict", s.control.verdict}, {"ratio", s.control.ratio}, {"ci95", null_if_empty(s.control.ci95)}}},
+          {"best", best_json(records)},
+          {"history", history_json(records)},
+          {"evidence", records.evidence.empty() ? json() : json(records.evidence)},
+          {"notes", records.notes},
+          {"wall_s", s.wall_s}};
+}
+
+json evaluation_document(const memory::evaluation& evaluation) {
+  json out = evaluation;
+  out["ci95"] = null_if_empty(evaluation.ci95);
+  out["workloads"] = json::array();
+  for (const auto& w : evaluation.workloads) out["workloads"].push_back(workload_json(w));
+  return out;
+}
+
+}  // namespace kernsmith::transport
