@@ -142,6 +142,7 @@ std::string assemble_source(const std::string& problem_name, const machine_model
   for (const assembled_group& group : groups) preludes.insert(group.code.preludes.begin(), group.code.preludes.end());
   source_writer out;
   write_header(out, problem_name, machine, ir, groups);
+  out.line("");
   out.line("#include \"kernsmith_kernel.h\"");
   out.line("");
   for (const char* header : {"omp.h", "algorithm", "cmath", "cstdint", "cstdlib", "cstring", "limits"})
