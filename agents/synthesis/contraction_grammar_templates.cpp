@@ -1,0 +1,420 @@
+#include "agents/synthesis/contraction_grammar_templates.hpp"
+
+namespace kernsmith::agents::nest {
+
+std::string fill(std::string_view text, const std::map<std::string, std::string>& values) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t stop = text.find('\n');
+    const std::string_view line = text.substr(0, stop);
+    text.remove_prefix(stop == std::string_view::npos ? text.size() : stop + 1);
+    std::string filled(line);
+    bool lone_empty_key = false;
+    for (const auto& [key, value] : values) {
+      const std::string mark = "@" + key + "@";
+      for (std::size_t at = filled.find(mark); at != std::string::npos; at = filled.find(mark, at + value.size())) {
+        filled.replace(at, mark.size(), value);
+        if (filled.find_first_not_of(' ') == std::string::npos) lone_empty_key = true;
+      }
+    }
+    if (!lone_empty_key) out += filled + "\n";
+  }
+  return out;
+}
+
+const std::string_view lane_helpers_text = R"kernel(
+// The first `lanes` lanes of a vector: all of them but at an edge.
+template <class T>
+[[gnu::always_inline]] static inline vec read(const T* p, int lanes) {
+  return lanes == LANES ? @LOAD@(p) : @LOAD@_n(p, lanes);
+}
+template <class T>
+[[gnu::always_inline]] static inline void write(T* p, vec x, int lanes) {
+  if (lanes == LANES)
+    @STORE@(p, x);
+  else
+    @STORE@_n(p, x, lanes);
+}
+template <class T>
+static inline vec read_strided(const T* p, int64_t stride, int lanes) {
+  real x[LANES] = {};
+  for (int l = 0; l < lanes; ++l) x[l] = @TO@(p[l * stride]);
+  return @LOAD@(x);
+}
+template <class T>
+static inline void write_strided(T* p, int64_t stride, vec x, int lanes) {
+  real y[LANES];
+  @STORE@(y, x);
+  for (int l = 0; l < lanes; ++l) p[l * stride] = @FROM@<T>(y[l]);
+}
+// The first lanes of x, zero in the others.
+static inline vec first(vec x, int lanes) {
+  real y[LANES] = {};
+  write(y, x, lanes);
+  return @LOAD@(y);
+}
+static inline vec splat(real x) { return @SET@(x); }
+template <class T>
+static inline vec round_to(vec x) {
+  T y[LANES];
+  @STORE@(y, x);
+  return @LOAD@(y);
+}
+)kernel";
+
+const std::string_view scratch_text = R"kernel(
+// Memory of this thread that is kept between calls; it only grows.
+template <class T, int slot>
+static T* scratch(int64_t count) {
+  struct memory {
+    void* data = nullptr;
+    size_t bytes = 0;
+    ~memory() { std::free(data); }
+  };
+  static thread_local memory kept;
+  const size_t wanted = (size_t(count) * sizeof(T) + 4095) / 4096 * 4096;
+  if (kept.bytes < wanted) {
+    std::free(kept.data);
+    kept.data = std::aligned_alloc(4096, wanted);
+    kept.bytes = kept.data ? wanted : 0;
+    if (!kept.data) std::abort();
+  }
+  return static_cast<T*>(kept.data);
+}
+
+struct range {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+};
+// The i-th of `parts` shares of 0 .. extent, cut at multiples of `unit`.
+static inline range share(int64_t extent, int64_t parts, int64_t i, int64_t unit) {
+  const int64_t units = (extent + unit - 1) / unit;
+  return {std::min(extent, units * i / parts * unit), std::min(extent, units * (i + 1) / parts * unit)};
+}
+)kernel";
+
+const std::string_view transpose_text = R"kernel(
+// LANES x LANES elements in registers: log2(LANES) rounds that swap halves of ever larger blocks.
+template <int half, int... lane>
+[[gnu::always_inline]] static inline void swap_halves(vec (&r)[LANES], std::integer_sequence<int, lane...>) {
+  const lane_numbers low = {((lane & half) ? LANES + lane - half : lane)...};
+  const lane_numbers high = {((lane & half) ? LANES + lane : lane + half)...};
+#pragma GCC unroll 16
+  for (int i = 0; i < LANES; ++i) {
+    if (i & half) continue;
+    const vec a = r[i], b = r[i + half];
+    r[i] = __builtin_shuffle(a, b, low);
+    r[i + half] = __builtin_shuffle(a, b, high);
+  }
+}
+[[gnu::always_inline]] static inline void transpose(vec (&r)[LANES]) {
+  using lanes = std::make_integer_sequence<int, LANES>;
+  swap_halves<1>(r, lanes{});
+  swap_halves<2>(r, lanes{});
+  if constexpr (LANES > 4) swap_halves<4>(r, lanes{});
+  if constexpr (LANES > 8) swap_halves<8>(r, lanes{});
+}
+)kernel";
+
+const std::string_view pack_right_columns_text = R"kernel(
+// Copies depth x columns of the right operand into panels of NR columns, [panel][depth][NR]; columns beyond the end are zero.
+static void pack_right(const operands& t, const slice& s, range depth, int64_t column0, int64_t columns, real* panels) {
+  for (int64_t j = 0; j < columns; j += NR, panels += depth.size() * NR) {
+    for (int64_t k = depth.begin; k < depth.end; ++k) {
+      real* to = panels + (k - depth.begin) * NR;
+      if (columns - j >= NR) {
+#pragma GCC unroll 8
+        for (int v = 0; v < NV; ++v) @STORE@(to + v * LANES, right_columns(t, s, k, column0 + j + v * LANES, LANES));
+        continue;
+      }
+      for (int v = 0; v < NV; ++v) {
+        const int64_t left = std::clamp<int64_t>(columns - j - v * LANES, 0, LANES);
+        @STORE@(to + v * LANES, left > 0 ? right_columns(t, s, k, column0 + j + v * LANES, int(left)) : splat(0));
+      }
+    }
+  }
+}
+)kernel";
+
+const std::string_view pack_right_depth_text = R"kernel(
+// Copies depth x columns of the right operand, which is contiguous along the depth, into panels of NR columns, [panel][depth][NR]:
+// squares of LANES x LANES are transposed in registers. Columns beyond the end are zero.
+static void pack_right(const operands& t, const slice& s, range depth, int64_t column0, int64_t columns, real* panels) {
+  for (int64_t j = 0; j < columns; j += NR, panels += depth.size() * NR) {
+    for (int v = 0; v < NV; ++v) {
+      for (int64_t k = depth.begin; k < depth.end; k += LANES) {
+        const int lanes = int(std::min<int64_t>(LANES, depth.end - k));
+        vec square[LANES];
+        for (int c = 0; c < LANES; ++c) {
+          const int64_t column = j + v * LANES + c;
+          square[c] = column < columns ? right_depth(t, s, k, column0 + column, lanes) : splat(0);
+        }
+        transpose(square);
+        for (int d = 0; d < lanes; ++d) @STORE@(panels + (k - depth.begin + d) * NR + v * LANES, square[d]);
+      }
+    }
+  }
+}
+)kernel";
+
+const std::string_view pack_right_scalar_text = R"kernel(
+// Copies depth x columns of the right operand into panels of NR columns, [panel][depth][NR]; columns beyond the end are zero.
+static void pack_right(const operands& t, const slice& s, range depth, int64_t column0, int64_t columns, real* panels) {
+  for (int64_t j = 0; j < columns; j += NR, panels += depth.size() * NR) {
+    for (int64_t k = depth.begin; k < depth.end; ++k)
+      for (int64_t c = 0; c < NR; ++c)
+        panels[(k - depth.begin) * NR + c] = j + c < columns ? right_at(t, s, k, column0 + j + c) : real(0);
+  }
+}
+)kernel";
+
+const std::string_view pack_left_depth_text = R"kernel(
+// Copies rows x depth of the left operand to [row][ld]; rows up to the next multiple of MR are zero.
+static void pack_left(const operands& t, const slice& s, int64_t row0, int64_t rows, range depth, real* panel, int64_t ld) {
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t k = depth.begin;
+    for (; k + LANES <= depth.end; k += LANES) @STORE@(panel + i * ld + k - depth.begin, left_depth(t, s, row0 + i, k, LANES));
+    if (k < depth.end) @STORE@(panel + i * ld + k - depth.begin, left_depth(t, s, row0 + i, k, int(depth.end - k)));
+  }
+  for (int64_t i = rows; i % MR != 0; ++i) std::fill_n(panel + i * ld, depth.size(), real(0));
+}
+)kernel";
+
+const std::string_view pack_left_rows_text = R"kernel(
+// Copies rows x depth of the left operand, which is contiguous along the rows, to [row][ld]: squares of LANES x LANES are
+// transposed in registers. Rows up to the next multiple of MR are zero.
+static void pack_left(const operands& t, const slice& s, int64_t row0, int64_t rows, range depth, real* panel, int64_t ld) {
+  for (int64_t i = 0; i < rows; i += LANES) {
+    const int lanes = int(std::min<int64_t>(LANES, rows - i));
+    for (int64_t k = depth.begin; k < depth.end; k += LANES) {
+      vec square[LANES];
+      for (int d = 0; d < LANES; ++d) square[d] = k + d < depth.end ? left_rows(t, s, row0 + i, k + d, lanes) : splat(0);
+      transpose(square);
+      for (int r = 0; r < lanes; ++r) @STORE@(panel + (i + r) * ld + k - depth.begin, square[r]);
+    }
+  }
+  for (int64_t i = rows; i % MR != 0; ++i) std::fill_n(panel + i * ld, depth.size(), real(0));
+}
+)kernel";
+
+const std::string_view pack_left_scalar_text = R"kernel(
+// Copies rows x depth of the left operand to [row][ld]; rows up to the next multiple of MR are zero.
+static void pack_left(const operands& t, const slice& s, int64_t row0, int64_t rows, range depth, real* panel, int64_t ld) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t k = depth.begin; k < depth.end; ++k) panel[i * ld + k - depth.begin] = left_at(t, s, row0 + i, k);
+  for (int64_t i = rows; i % MR != 0; ++i) std::fill_n(panel + i * ld, depth.size(), real(0));
+}
+)kernel";
+
+const std::string_view multiply_text = R"kernel(
+// out[i][j] (+)= sum over k of a[i * a_row + k * a_step] * b[k * b_step + j]; the MR x NR sums stay in registers.
+[[gnu::always_inline]] static inline void multiply(const real* a, int64_t a_row, int64_t a_step, const real* b, int64_t b_step,
+                                                   int64_t depth, real* out, int64_t ld, bool add) {
+  vec sum[MR][NV];
+#pragma GCC unroll 24
+  for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v) sum[i][v] = splat(0);
+#pragma GCC unroll @UNROLL@
+  for (int64_t k = 0; k < depth; ++k) {
+    vec right[NV];
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v) right[v] = @LOAD@(b + k * b_step + v * LANES);
+    @PREFETCH@
+#pragma GCC unroll 24
+    for (int i = 0; i < MR; ++i) {
+      const vec left = splat(a[i * a_row + k * a_step]);
+#pragma GCC unroll 8
+      for (int v = 0; v < NV; ++v) sum[i][v] = vfma(left, right[v], sum[i][v]);
+    }
+  }
+#pragma GCC unroll 24
+  for (int i = 0; i < MR; ++i)
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v) {
+      real* to = out + i * ld + v * LANES;
+      @STORE@(to, add ? @LOAD@(to) + sum[i][v] : sum[i][v]);
+    }
+}
+)kernel";
+
+const std::string_view finish_lanes_text = R"kernel(
+// From the sum of @LANES_NOTE@ to what is stored.
+[[gnu::always_inline]] static inline void finish_lanes(const operands& t, [[maybe_unused]] const slice& s,
+                                                       @ROW_PARAMETER@int64_t @COLUMN@, @SUM_VEC@ sum, int lanes) {
+@STEPS@
+}
+// Finishes rows x columns of sums.
+static void finish(const operands& t, const slice& s, const sum_t* sums, int64_t ld, int64_t row0, int64_t rows, int64_t column0,
+                   int64_t columns) {
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t j = 0;
+    for (; j + LANES <= columns; j += LANES) finish_lanes(t, s, @ROW_ARGUMENT@column0 + j, @SUM_LOAD@(sums + i * ld + j), LANES);
+    if (j < columns) finish_lanes(t, s, @ROW_ARGUMENT@column0 + j, @SUM_LOAD@(sums + i * ld + j), int(columns - j));
+  }
+}
+)kernel";
+
+const std::string_view finish_scalar_text = R"kernel(
+// From one sum to what is stored.
+static inline void finish_one(const operands& t, [[maybe_unused]] const slice& s, @ROW_PARAMETER@int64_t @COLUMN@, sum_t sum) {
+@STEPS@
+}
+// Finishes rows x columns of sums.
+static void finish(const operands& t, const slice& s, const sum_t* sums, int64_t ld, int64_t row0, int64_t rows, int64_t column0,
+                   int64_t columns) {
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) finish_one(t, s, @ROW_ARGUMENT@column0 + j, sums[i * ld + j]);
+}
+)kernel";
+
+const std::string_view block_text = R"kernel(
+// Rows x columns of one matrix over a range of the depth. With `raw` the sums go there unfinished (row stride `raw_ld`).
+static void block(const operands& t, const slice& s, range rows, range columns, range depth, sum_t* raw, int64_t raw_ld) {
+  const int64_t depth_blocks = std::max<int64_t>(1, (depth.size() + KC - 1) / KC);
+  const int64_t kc = (depth.size() + depth_blocks - 1) / depth_blocks;  // even blocks, none nearly empty
+  const int64_t left_ld = (kc + LANES - 1) / LANES * LANES + LANES;
+  alignas(64) sum_t tile[MR * NR];
+  for (int64_t jc = columns.begin; jc < columns.end; jc += NC) {
+    const int64_t nc = std::min(NC, columns.end - jc);
+    const int64_t ld = raw ? raw_ld : depth_blocks > 1 ? (nc + NR - 1) / NR * NR : NR;
+    // Sums that wait for the next depth block.
+    sum_t* sums = raw ? raw + (jc - columns.begin) : depth_blocks > 1 ? scratch<sum_t, 2>((rows.size() + MR) * ld) : nullptr;
+    for (int64_t pc = depth.begin; pc < depth.end; pc += kc) {
+      const range k = {pc, std::min(pc + kc, depth.end)};
+      @PACK_RIGHT@
+      for (int64_t ic = rows.begin; ic < rows.end; ic += MC) {
+        const int64_t mc = std::min(MC, rows.end - ic);
+        @PACK_LEFT@
+        for (int64_t j = 0; j < nc; j += NR) {
+          @RIGHT_PANEL@
+          for (int64_t i = 0; i < mc; i += MR) {
+            @LEFT_PANEL@
+            sum_t* out = sums ? sums + (ic - rows.begin + i) * ld + j : tile;
+            multiply(left, @LEFT_STRIDES@, right, @RIGHT_STRIDE@, @STEPS_OF_DEPTH@, out, ld, pc > depth.begin);
+            if (!raw && k.end == depth.end) finish(t, s, out, ld, ic + i, std::min<int64_t>(MR, mc - i), jc + j, std::min<int64_t>(NR, nc - j));
+          }
+        }
+      }
+    }
+  }
+}
+)kernel";
+
+const std::string_view run_shared_text = R"kernel(
+static void run(const operands& t, int threads) {
+  const int64_t rows = @ROWS@, columns = @COLUMNS@, depth = @DEPTH@, matrices = @MATRICES@;
+  if (double(rows) * double(columns) * double(depth) * double(matrices) < SERIAL_BELOW) threads = 1;
+  // Threads share a matrix only when there are fewer matrices than threads.
+  const int64_t parts = matrices >= threads ? 1 : threads;
+  @PARTS@
+  const int64_t parts_per_matrix = row_parts * column_parts;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (int64_t task = 0; task < matrices * parts_per_matrix; ++task) {
+    const int64_t matrix = task / parts_per_matrix, part = task % parts_per_matrix;
+    const slice s = slice_of(t, matrix);
+    const range my_rows = share(rows, row_parts, part / column_parts, @ROW_UNIT@);
+    const range my_columns = share(columns, column_parts, part % column_parts, @COLUMN_UNIT@);
+    @WORK@
+  }
+}
+)kernel";
+
+const std::string_view run_depth_text = R"kernel(
+// Each thread sums over its share of the depth; then the shares are added up and finished.
+static void run(const operands& t, int threads) {
+  const int64_t rows = @ROWS@, columns = @COLUMNS@, depth = @DEPTH@, matrices = @MATRICES@;
+  if (double(rows) * double(columns) * double(depth) * double(matrices) < SERIAL_BELOW) threads = 1;
+  const int64_t parts = std::min<int64_t>(threads, (depth + DEPTH_UNIT - 1) / DEPTH_UNIT);
+  const int64_t ld = (columns + NC - 1) / NC * NC + NR, slab = (rows + MR) * ld;
+  sum_t* sums = scratch<sum_t, 3>(parts * slab);
+  for (int64_t matrix = 0; matrix < matrices; ++matrix) {
+    const slice s = slice_of(t, matrix);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t part = 0; part < parts; ++part)
+      block(t, s, {0, rows}, {0, columns}, share(depth, parts, part, DEPTH_UNIT), sums + part * slab, ld);
+    const int64_t chunks = (columns + NR - 1) / NR;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t piece = 0; piece < rows * chunks; ++piece) {
+      const int64_t i = piece / chunks, j = piece % chunks * NR;
+      sum_t* total = sums + i * ld + j;
+      for (int64_t part = 1; part < parts; ++part)
+        for (int64_t c = 0; c < NR; ++c) total[c] += total[part * slab + c];
+      finish(t, s, total, ld, i, 1, j, std::min<int64_t>(NR, columns - j));
+    }
+  }
+}
+)kernel";
+
+const std::string_view dot_text = R"kernel(
+// out[i][j] = sum over k of a[i * ld + k] * right(k, column0 + j) for ROWS x COLUMNS; the right operand is streamed once.
+template <int ROWS, int COLUMNS>
+[[gnu::always_inline]] static inline void dot(const operands& t, const slice& s, const real* a, int64_t ld, int64_t column0, int64_t depth,
+                                              real* out, int64_t out_ld) {
+  vec sum[ROWS][COLUMNS][VECTORS];
+#pragma GCC unroll 8
+  for (int i = 0; i < ROWS; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < COLUMNS; ++j)
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; ++v) sum[i][j][v] = splat(0);
+  int64_t k = 0;
+  for (; k + VECTORS * LANES <= depth; k += VECTORS * LANES) {
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) {
+      vec right[COLUMNS];
+#pragma GCC unroll 8
+      for (int j = 0; j < COLUMNS; ++j) right[j] = right_depth(t, s, k + v * LANES, column0 + j, LANES);
+      @PREFETCH@
+#pragma GCC unroll 8
+      for (int i = 0; i < ROWS; ++i) {
+        const vec left = @LOAD@(a + i * ld + k + v * LANES);
+#pragma GCC unroll 8
+        for (int j = 0; j < COLUMNS; ++j) sum[i][j][v] = vfma(left, right[j], sum[i][j][v]);
+      }
+    }
+  }
+  for (; k < depth; k += LANES) {
+    const int lanes = int(std::min<int64_t>(LANES, depth - k));
+#pragma GCC unroll 8
+    for (int j = 0; j < COLUMNS; ++j) {
+      const vec right = first(right_depth(t, s, k, column0 + j, lanes), lanes);
+#pragma GCC unroll 8
+      for (int i = 0; i < ROWS; ++i) sum[i][j][0] = vfma(first(@LOAD@(a + i * ld + k), lanes), right, sum[i][j][0]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < ROWS; ++i)
+#pragma GCC unroll 8
+    for (int j = 0; j < COLUMNS; ++j) {
+      vec total = sum[i][j][0];
+#pragma GCC unroll 4
+      for (int v = 1; v < VECTORS; ++v) total += sum[i][j][v];
+      out[i * out_ld + j] = hsum(total);
+    }
+}
+
+// Rows x columns of one matrix. The rows of the left operand are packed once; a strip of columns is streamed for each DOT_ROWS rows,
+// from memory the first time and from the caches after that.
+static void block(const operands& t, const slice& s, range rows, range columns, int64_t depth) {
+  const int64_t ld = (depth + LANES - 1) / LANES * LANES + LANES;
+  const int64_t row_limit = std::max<int64_t>(MR, LEFT_BYTES / int64_t(sizeof(real)) / ld / MR * MR);
+  for (int64_t ic = rows.begin; ic < rows.end; ic += row_limit) {
+    const int64_t mc = std::min(row_limit, rows.end - ic);
+    real* left = scratch<real, 0>((mc + MR) * ld);
+    pack_left(t, s, ic, mc, {0, depth}, left, ld);
+    sum_t* sums = scratch<sum_t, 2>((mc + MR) * STRIP);
+    for (int64_t jc = columns.begin; jc < columns.end; jc += STRIP) {
+      const int64_t nc = std::min<int64_t>(STRIP, columns.end - jc);
+      int64_t j = 0;
+      for (; j + COLUMNS <= nc; j += COLUMNS)
+        for (int64_t i = 0; i < mc; i += MR) dot<MR, COLUMNS>(t, s, left + i * ld, ld, jc + j, depth, sums + i * STRIP + j, STRIP);
+      for (; j < nc; ++j)
+        for (int64_t i = 0; i < mc; i += MR) dot<MR, 1>(t, s, left + i * ld, ld, jc + j, depth, sums + i * STRIP + j, STRIP);
+      finish(t, s, sums, STRIP, ic, mc, jc, nc);
+    }
+  }
+}
+)kernel";
+
+}  // namespace kernsmith::agents::nest
