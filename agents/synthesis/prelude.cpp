@@ -141,11 +141,16 @@ std::string storage_type(dtype type) {
 }
 
 std::string emitted_name(const std::string& name) {
+  // Underscores at the ends and in rows are C++'s own, or the prelude's.
   std::string safe;
-  for (const char c : name) safe += is_word(c) ? c : '_';
-  const bool taken = safe.empty() || std::isdigit(static_cast<unsigned char>(safe.front())) != 0 || safe.front() == '_' ||
-                     safe.starts_with("ks_") || safe.starts_with("KS_") || safe.find("__") != std::string::npos || safe.ends_with('_') ||
-                     reserved_names().contains(safe);
+  for (const char c : name) {
+    const char next = is_word(c) ? c : '_';
+    if (next != '_' || (!safe.empty() && safe.back() != '_')) safe += next;
+  }
+  if (safe.ends_with('_')) safe.pop_back();
+  if (safe.empty()) safe = "t";
+  const bool taken = safe != name || std::isdigit(static_cast<unsigned char>(safe.front())) != 0 || safe.starts_with("ks_") ||
+                     safe.starts_with("KS_") || reserved_names().contains(safe);
   return taken ? "t_" + safe + "_t" : safe;
 }
 

@@ -11,8 +11,8 @@ static inline vf vtanh(vf x) {
   p = vfma(p, z, vset(0x1.110c72p-3f));
   p = vfma(p, z, vset(-0x1.555548p-2f));
   const vf near = vfma(p * z, x, x);
-  const vf far = vcopysign(1.0f - 2.0f / (vexp(2.0f * size) + 1.0f), x);
-  return vselect(size < 0.5625f, near, far);
+  const vf far = 1.0f - 2.0f / (vexp(2.0f * size) + 1.0f);
+  return vcopysign(vselect(size < 0.5625f, near, far), x);
 }
 )kernel";
 
