@@ -82,7 +82,12 @@ class flat_index final : public similarity_index {
 std::unique_ptr<faiss::IndexFlat> restore(const index_snapshot& snapshot) {
   faiss::VectorIOReader reader;
   reader.data.assign(snapshot.index.begin(), snapshot.index.end());
-  std::unique_ptr<faiss::Index> any(faiss::read_index(&reader));
+  std::unique_ptr<faiss::Index> any;
+  try {
+    any.reset(faiss::read_index(&reader));
+  } catch (const std::exception&) {
+    return nullptr;
+  }
   auto* flat = dynamic_cast<faiss::IndexFlat*>(any.get());
   if (flat == nullptr || flat->metric_type != faiss::METRIC_INNER_PRODUCT || flat->d != static_cast<int>(feature_dimensions) ||
       flat->ntotal != static_cast<faiss::Index::idx_t>(snapshot.ids.size())) {
