@@ -25,15 +25,68 @@ void add_index_variables(const expression& e, std::set<int>& used) {
       if (term.index >= 0) used.insert(term.index);
 }
 
-std::string position_key(const statement& s, const index_expression& position) {
-  if (!position.is_affine) return "@" + expression_key(s, position.gather);
-  std::string key = std::to_string(position.constant);
+/// Names of the index variables of a key: a bound one is called by the order of its binding, so that sum(i: x[i]) is sum(j: x[j]).
+using key_names = std::map<int, std::string>;
+
+std::string key_of(const statement& s, int node, key_names& names);
+
+std::string variable_key(const statement& s, int id, const key_names& names) {
+  const auto bound = names.find(id);
+  return bound != names.end() ? bound->second : s.variables[static_cast<std::size_t>(id)].name;
+}
+
+std::string position_key(const statement& s, const index_expression& position, key_names& names) {
+  if (!position.is_affine) return "@" + key_of(s, position.gather, names);
+  std::vector<std::string> terms;
   for (const affine_term& term : position.terms) {
-    key += fmt::format("+{}", term.coefficient);
+    std::string key = std::to_string(term.coefficient);
     for (const int a : term.axes) key += fmt::format("*a{}", a);
-    if (term.index >= 0) key += "*" + s.variables[static_cast<std::size_t>(term.index)].name;
+    if (term.index >= 0) key += "*" + variable_key(s, term.index, names);
+    terms.push_back(std::move(key));
   }
-  return key;
+  std::sort(terms.begin(), terms.end());
+  return fmt::format("{}+{}", position.constant, fmt::join(terms, "+"));
+}
+
+std::string key_of(const statement& s, int node, key_names& names) {
+  const expression& e = s.nodes[static_cast<std::size_t>(node)];
+  std::string key = fmt::format("({}", static_cast<int>(e.kind));
+  switch (e.kind) {
+    case expression_kind::number:
+      key += fmt::format(" {} {:a} {}", static_cast<int>(e.type), e.number, e.integer);
+      break;
+    case expression_kind::index:
+      key += " " + variable_key(s, e.symbol, names);
+      break;
+    case expression_kind::axis:
+      key += fmt::format(" {}", e.symbol);
+      break;
+    case expression_kind::load:
+      key += fmt::format(" t{}", e.symbol);
+      for (const index_expression& position : e.indices) key += "[" + position_key(s, position, names) + "]";
+      break;
+    case expression_kind::call:
+      key += fmt::format(" {}", static_cast<int>(e.op));
+      break;
+    case expression_kind::cast:
+      key += fmt::format(" {}", static_cast<int>(e.cast_to));
+      break;
+    case expression_kind::scan:
+      key += fmt::format(" {} {}", static_cast<int>(e.reducer), variable_key(s, e.bound[0], names));
+      break;
+    case expression_kind::reduce:
+      key += fmt::format(" {}", static_cast<int>(e.reducer));
+      for (const int id : e.bound) {
+        names[id] = fmt::format("#{}", names.size());
+        const dim& extent = s.variables[static_cast<std::size_t>(id)].extent;
+        key += fmt::format(" {}<{},{}", names[id], extent.axis, extent.constant);
+      }
+      break;
+  }
+  for (const int argument : e.arguments) key += " " + key_of(s, argument, names);
+  if (e.kind == expression_kind::reduce)
+    for (const int id : e.bound) names.erase(id);
+  return key + ")";
 }
 
 }  // namespace
@@ -77,63 +130,8 @@ std::vector<int> factors_of(const statement& s, int node) {
 }
 
 std::string expression_key(const statement& s, int node) {
-  const expression& e = s.nodes[static_cast<std::size_t>(node)];
-  std::string key = fmt::format("({}", static_cast<int>(e.kind));
-  switch (e.kind) {
-    case expression_kind::number:
-      key += fmt::format(" {} {:a} {}", static_cast<int>(e.type), e.number, e.integer);
-      break;
-    case expression_kind::index:
-      key += " " + s.variables[static_cast<std::size_t>(e.symbol)].name;
-      break;
-    case expression_kind::axis:
-      key += fmt::format(" {}", e.symbol);
-      break;
-    case expression_kind::load:
-      key += fmt::format(" t{}", e.symbol);
-      for (const index_expression& position : e.indices) key += "[" + position_key(s, position) + "]";
-      break;
-    case expression_kind::call:
-      key += fmt::format(" {}", static_cast<int>(e.op));
-      break;
-    case expression_kind::cast:
-      key += fmt::format(" {}", static_cast<int>(e.cast_to));
-      break;
-    case expression_kind::reduce:
-    case expression_kind::scan:
-      key += fmt::format(" {}", static_cast<int>(e.reducer));
-      for (const int id : e.bound) {
-        const index_variable& variable = s.variables[static_cast<std::size_t>(id)];
-        key += fmt::format(" {}<{},{}", variable.name, variable.extent.axis, variable.extent.constant);
-      }
-      break;
-  }
-  for (const int argument : e.arguments) key += " " + expression_key(s, argument);
-  return key + ")";
-}
-
-int copy_expression(const statement& from, int node, statement& to, std::map<int, int>& variables) {
-  const auto variable = [&](int id) {
-    const auto [at, added] = variables.try_emplace(id, static_cast<int>(to.variables.size()));
-    if (added) {
-      to.variables.push_back(from.variables[static_cast<std::size_t>(id)]);
-      to.variables.back().free = false;
-    }
-    return at->second;
-  };
-  expression e = from.nodes[static_cast<std::size_t>(node)];
-  for (int& argument : e.arguments) argument = copy_expression(from, argument, to, variables);
-  for (index_expression& position : e.indices) {
-    if (!position.is_affine) position.gather = copy_expression(from, position.gather, to, variables);
-    for (affine_term& term : position.terms)
-      if (term.index >= 0) term.index = variable(term.index);
-    std::sort(position.terms.begin(), position.terms.end(),
-              [](const affine_term& a, const affine_term& b) { return a.index != b.index ? a.index < b.index : a.axes < b.axes; });
-  }
-  if (e.kind == expression_kind::index) e.symbol = variable(e.symbol);
-  for (int& bound : e.bound) bound = variable(bound);
-  to.nodes.push_back(std::move(e));
-  return static_cast<int>(to.nodes.size()) - 1;
+  key_names names;
+  return key_of(s, node, names);
 }
 
 bool involves_f64(const std::vector<tensor_declaration>& tensors, const statement& s, int node) {

@@ -1,4 +1,4 @@
-// Questions that every grammar asks about the expressions of a statement, and the copying of parts of one into another.
+// Questions that every grammar asks about the expressions of a statement.
 #pragma once
 
 #include <map>
@@ -21,9 +21,6 @@ namespace kernsmith::agents {
 [[nodiscard]] std::vector<int> factors_of(const statement& s, int node);
 /// Equal text means equal value (same tensors, variables by name, operations).
 [[nodiscard]] std::string expression_key(const statement& s, int node);
-/// Copies the subtree of `node` from one statement to another and returns the copy's id. `variables` maps variable ids; variables that it
-/// lacks are appended to `to` (with free = false) and entered.
-int copy_expression(const statement& from, int node, statement& to, std::map<int, int>& variables);
 /// The definition's text of an expression, e.g. "exp(x[b,n] - m[b])": for comments in emitted sources.
 [[nodiscard]] std::string expression_text(const std::vector<axis>& axes, const std::vector<tensor_declaration>& tensors, const statement& s,
                                           int node);
