@@ -37,6 +37,12 @@ constexpr std::int64_t runner_max_file_bytes = std::int64_t{64} << 20;
 /// Threads beyond the kernel's own: pools of libraries.
 constexpr int runner_threads_base = 256, runner_threads_per_core = 4;
 
+/// settle(): idle means less CPU time than this in one look's period.
+constexpr long settle_look_ns = 20'000;
+constexpr double settled_cpu_ns = 1'000;
+/// Threads that fault together each send a message; more than these is a flood.
+constexpr int max_fault_messages = 4096;
+
 double now_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -64,6 +70,7 @@ class sandboxed_runner final : public runner_client {
   [[nodiscard]] bool alive() const override { return !death_; }
   std::string output_tail() override;
   [[nodiscard]] double cpu_ns() const override;
+  bool settle(double timeout_s) override;
   double empty_call_ns() override;
 
  private:
@@ -83,7 +90,8 @@ class sandboxed_runner final : public runner_client {
   bounded_output output_;
   bool output_open_ = true;
   std::optional<call_result> death_;
-  std::optional<answer_message> fault_;
+  std::optional<answer_message> fault_;  ///< the first that was reported
+  int fault_messages_ = 0;
   std::optional<std::string> load_error_;
   std::map<const shared_buffer*, std::uint32_t> buffers_;
   std::vector<fenced_range> fences_;
@@ -211,8 +219,10 @@ bool sandboxed_runner::take_messages(std::uint64_t sequence, answer_message& ans
     }
     switch (answer.header.kind) {
       case wire::answer_kind::fault:
-        fault_ = answer;
-        continue;
+        if (!fault_) fault_ = answer;
+        if (++fault_messages_ <= max_fault_messages) continue;
+        end_by_kill(call_status::exited, "the control channel was flooded");
+        return false;
       case wire::answer_kind::load_failed:
         load_error_ = answer.text;
         end_by_kill(call_status::exited, answer.text);
@@ -412,6 +422,19 @@ double sandboxed_runner::cpu_ns() const {
   timespec used{};
   if (death_ || !cpu_clock_ || ::clock_gettime(*cpu_clock_, &used) != 0) return 0;
   return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
+}
+
+bool sandboxed_runner::settle(double timeout_s) {
+  const double deadline = monotonic_s() + timeout_s;
+  for (double before = cpu_ns(); !death_ && cpu_clock_;) {
+    const timespec look_period{0, settle_look_ns};
+    ::nanosleep(&look_period, nullptr);
+    const double now = cpu_ns();
+    if (now - before < settled_cpu_ns) return true;
+    if (monotonic_s() >= deadline) return false;
+    before = now;
+  }
+  return true;
 }
 
 double sandboxed_runner::empty_call_ns() {

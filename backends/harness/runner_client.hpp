@@ -80,6 +80,9 @@ class runner_client {
   [[nodiscard]] virtual std::string output_tail() = 0;
   /// CPU time of the runner's process since it began, all threads; 0 when it has ended.
   [[nodiscard]] virtual double cpu_ns() const = 0;
+  /// Waits until the runner's threads are idle: idle OpenMP threads spin for a while (openmp_environment.cpp), which would run into the
+  /// other leg's timed calls. False when it still uses CPU time after `timeout_s`: it works on after its answer.
+  [[nodiscard]] virtual bool settle(double timeout_s) = 0;
   /// Median outside time of an empty batch (no calls): the harness's own share of wall_ns.
   [[nodiscard]] virtual double empty_call_ns() = 0;
 };

@@ -158,6 +158,7 @@ result<command_result> run_sandboxed(const sandbox_spec& spec, double timeout_s)
     if (writing && waiting[1].revents != 0) writing = output.drain(tree.output());
   }
   const auto end = tree.wait(kill_timeout_s);
+  tree.kill_tree();  // what the command left behind goes with it, and its output ends
   while (output.drain(tree.output()) && wait_readable(tree.output(), 0)) {
   }
   done.output = output.text();

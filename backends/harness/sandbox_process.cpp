@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,6 +31,8 @@ constexpr int block_target = 5;
 
 constexpr rlim_t max_open_files = 512;
 constexpr std::size_t max_status_bytes = 4096;
+/// For the parent half of bubblewrap to follow the half inside.
+constexpr double given_up_timeout_s = 2;
 
 struct pipe_pair {
   descriptor read, write;
@@ -38,6 +41,14 @@ struct pipe_pair {
 result<pipe_pair> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail(fault::infrastructure, errno_text("making a pipe", errno));
+  return pipe_pair{descriptor(ends[0]), descriptor(ends[1])};
+}
+
+/// A pipe by another name: writing to one whose reader is gone must not raise SIGPIPE in this process.
+result<pipe_pair> make_gate() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail(fault::infrastructure, errno_text("making a socket pair", errno));
   return pipe_pair{descriptor(ends[0]), descriptor(ends[1])};
 }
 
@@ -130,7 +141,7 @@ std::optional<int> status_number(const std::string& text, const std::string& key
 }  // namespace
 
 result<std::unique_ptr<sandbox_process>> sandbox_process::start(const sandbox_spec& spec) {
-  auto output = make_pipe(), status = make_pipe(), block = make_pipe();
+  auto output = make_pipe(), status = make_pipe(), block = make_gate();
   for (const auto* pair : {&output, &status, &block}) {
     if (!*pair) return tl::unexpected(pair->error());
   }
@@ -169,10 +180,19 @@ result<std::unique_ptr<sandbox_process>> sandbox_process::start(const sandbox_sp
   made->output_ = std::move(output->read);
   made->status_ = std::move(status->read);
   if (auto ready = made->await_init(); !ready) return tl::unexpected(ready.error());
-  if (auto confined = confine(made->init_pid_, spec); !confined) return tl::unexpected(confined.error());
+  if (auto confined = confine(made->init_pid_, spec); !confined) {
+    // Bubblewrap may have given up before the start line; then its own words are the reason.
+    const auto end = confined.error().kind == fault::infrastructure ? made->wait(given_up_timeout_s) : std::nullopt;
+    if (!end || end->set_up) return tl::unexpected(confined.error());
+    bounded_output said;
+    said.drain(made->output_.get());
+    return tl::unexpected(setup_error(said.text()));
+  }
+  made->count_limit_ = process_count_limit::impose(made->init_pid_, spec.max_processes);
   const char go = 1;
-  if (::write(block->write.get(), &go, 1) != 1 && errno != EPIPE)
+  if (::send(block->write.get(), &go, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE) {  // EPIPE: it died meanwhile; wait() tells
     return fail(fault::infrastructure, errno_text("releasing a sandboxed process", errno));
+  }
   return made;
 }
 
@@ -224,9 +244,9 @@ std::optional<tree_end> sandbox_process::wait(double timeout_s) {
 }
 
 void sandbox_process::kill_tree() {
+  if (init_pidfd_.open()) ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
   if (!end_) {
     killed_ = true;
-    if (init_pidfd_.open()) ::syscall(SYS_pidfd_send_signal, init_pidfd_.get(), SIGKILL, nullptr, 0);
     ::syscall(SYS_pidfd_send_signal, monitor_.pidfd.get(), SIGKILL, nullptr, 0);
     (void)wait(kill_timeout_s);
   }

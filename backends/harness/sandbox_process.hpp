@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backends/harness/process.hpp"
+#include "backends/harness/process_count_limit.hpp"
 #include "backends/harness/sandbox.hpp"
 
 namespace kernsmith::harness {
@@ -55,7 +56,8 @@ class sandbox_process {
   [[nodiscard]] result<void> await_init();
   bool read_status();
 
-  child monitor_;  ///< bubblewrap outside the namespaces
+  std::unique_ptr<process_count_limit> count_limit_;  ///< removed after the tree is dead (the destructor's body kills it)
+  child monitor_;                                     ///< bubblewrap outside the namespaces
   descriptor init_pidfd_;
   descriptor output_, status_;
   std::string status_text_;
