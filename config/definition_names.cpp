@@ -65,12 +65,21 @@ bool is_reserved_word(std::string_view name) {
   return find_function(name) != nullptr || dtype_from_name(name);
 }
 
+const std::vector<std::string>& reduction_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& r : reductions) all.emplace_back(r.name);
+    for (const auto& s : scans) all.emplace_back(s.name);
+    return all;
+  }();
+  return names;
+}
+
 const std::vector<std::string>& callable_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
     for (const auto& f : functions) all.emplace_back(f.name);
-    for (const auto& r : reductions) all.emplace_back(r.name);
-    for (const auto& s : scans) all.emplace_back(s.name);
+    all.insert(all.end(), reduction_names().begin(), reduction_names().end());
     for (const std::string_view type : dtype_names()) all.emplace_back(type);
     return all;
   }();

@@ -27,6 +27,8 @@ struct function_entry {
 [[nodiscard]] bool is_reserved_word(std::string_view name);
 /// Every word that can stand before a parenthesis, for nearest-name messages.
 [[nodiscard]] const std::vector<std::string>& callable_names();
+/// The names of reductions and scans among them.
+[[nodiscard]] const std::vector<std::string>& reduction_names();
 /// Letters, digits and '_', not starting with a digit; at most max_identifier_length long.
 [[nodiscard]] bool is_identifier(std::string_view name);
 

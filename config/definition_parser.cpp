@@ -52,8 +52,9 @@ class parser {
     current_.target = next().text;
     if (is_symbol("[")) target_indices();
     if (is_symbol("(")) refuse(peek().place, fmt::format("indices stand in square brackets: {}[...] = ...", current_.target));
+    const source_place equals = peek().place;
     expect("=", fmt::format("after the target '{}'", current_.target));
-    if (peek().which == token::kind::line_end) refuse(peek().place, fmt::format("the right-hand side of '{}' is missing", current_.target));
+    if (peek().which == token::kind::line_end) refuse(equals, fmt::format("the right-hand side of '{}' is missing", current_.target));
     current_.root = disjunction();
     if (is_symbol("=")) refuse(peek().place, "'=' inside an expression; equality is '=='");
     if (peek().which != token::kind::line_end) refuse(peek().place, fmt::format("unexpected {} after the expression", shown(peek())));

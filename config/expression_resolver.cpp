@@ -217,7 +217,7 @@ int expression_resolver::bind(const syntax_index& index) {
 int expression_resolver::reduce(const syntax_node& node) {
   if (const auto scanned = find_scan(node.text)) return scan(node, *scanned);
   const auto reducer = find_reduction(node.text);
-  if (!reducer) refuse(node.place, fmt::format("'{}' is no reduction{}", node.text, did_you_mean(node.text, callable_names())));
+  if (!reducer) refuse(node.place, fmt::format("'{}' is no reduction{}", node.text, did_you_mean(node.text, reduction_names())));
   expression e;
   e.kind = expression_kind::reduce;
   e.reducer = *reducer;
