@@ -1,0 +1,335 @@
+#include "backends/cpp/evaluator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "backends/cpp/edge_cases.hpp"
+#include "backends/cpp/machine_peaks.hpp"
+#include "backends/cpp/work_model.hpp"
+#include "backends/cpp/workbench.hpp"
+#include "backends/cpp/workload_timing.hpp"
+#include "config/hash.hpp"
+
+namespace kernsmith::cpp {
+
+namespace {
+
+constexpr std::size_t first_shapes = 1;  // before anything larger is tried
+constexpr std::size_t search_shapes = 3;
+constexpr std::size_t all_shapes = 100;
+constexpr double least_check_timeout_s = 10, most_check_timeout_s = 120;
+constexpr double check_timeout_factor = 5;  // of the baseline's own time
+constexpr double control_call_ns = 100e6;   // the A/A pair wants a baseline that can be called often
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Wall time of one call into the evaluator, split into kernels and our own.
+class stopwatch {
+ public:
+  explicit stopwatch(const kernel_clock& clock) : clock_(clock), kernel_began_s_(clock.kernel_s), began_s_(now_s()) {}
+  [[nodiscard]] memory::cost cost(double build_s = 0) const {
+    const double kernel_s = clock_.kernel_s - kernel_began_s_;
+    return {build_s, kernel_s, std::max(0.0, now_s() - began_s_ - kernel_s)};
+  }
+
+ private:
+  const kernel_clock& clock_;
+  double kernel_began_s_, began_s_;
+};
+
+class cpu_evaluator final : public evaluator {
+ public:
+  explicit cpu_evaluator(std::unique_ptr<workbench> bench) : bench_(std::move(bench)), edges_(*bench_) {}
+  result<void> admit();
+
+  result<built_kernel> build(const std::string& source) override { return bench_->build(source); }
+  result<memory::evaluation> evaluate(const built_kernel& kernel, effort how) override;
+  std::vector<memory::baseline_timing> baselines() override;
+  result<memory::control_result> control() override;
+  [[nodiscard]] memory::fingerprint machine() const override { return fingerprint_; }
+  [[nodiscard]] memory::cost spent() const override { return {bench_->build_s(), bench_->clock().kernel_s, own_s_}; }
+  std::string samples_json() override { return samples_.dump(2); }
+  void count_own(double own_s) { own_s_ += own_s; }
+
+ private:
+  result<void> verify(kernel_process& process, effort how, memory::evaluation& e);
+  result<bool> check_edge(kernel_process& process, const edge_case& edge, bool twice, memory::evaluation& e);
+  result<bool> check_workload(kernel_process& process, workload_state& w, bool twice, memory::evaluation& e);
+  result<void> measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e);
+  void finish_measured(const built_kernel& kernel, effort how, std::vector<workload_measurement> measured, memory::evaluation& e);
+  bool took_failure(const check_result& check, memory::evaluation& e);
+  [[nodiscard]] double check_timeout_s(const workload_state& w) const;
+  void state_precision_limit(workload_state& w);
+  void note_samples(const std::vector<workload_measurement>& measured);
+
+  std::unique_ptr<workbench> bench_;
+  edge_cases edges_;
+  champion best_;
+  memory::fingerprint fingerprint_;
+  machine_peaks peaks_;
+  std::vector<workload_work> work_;
+  std::string control_verdict_;
+  nlohmann::json samples_ = nlohmann::json::object();
+  double own_s_ = 0;
+};
+
+result<void> cpu_evaluator::admit() {
+  auto peaks = measure_machine_peaks(*bench_);
+  if (!peaks) return tl::unexpected(peaks.error());
+  peaks_ = *peaks;
+  const machine_facts& facts = bench_->facts();
+  fingerprint_ = {facts.model, facts.isa,         facts.kernel,   bench_->compiler().compiler(), bench_->compiler().flags(),
+                  facts.os,    bench_->threads(), facts.governor, peaks_.copy_gb_per_s,          peaks_.gflop_per_s};
+  if (auto done = check_null_candidates(*bench_); !done) return done;
+  if (auto done = measure_baselines(*bench_); !done) return done;
+  for (workload_state& w : bench_->workloads()) {
+    state_precision_limit(w);
+    work_.push_back(work_of(bench_->subject(), w.main.axes));
+    work_.back().floor_ns = floor_ns(work_.back(), peaks_, bench_->facts().last_level_cache_bytes);
+  }
+  return {};
+}
+
+/// Nothing below the stated precision inside the kernel: the error may not exceed a multiple of the baseline's own, nor of what storing the
+/// exact answer costs.
+void cpu_evaluator::state_precision_limit(workload_state& w) {
+  const problem& p = bench_->subject();
+  if (!p.precision.written || bench_->expected_form() != harness::expected_form::wide) return;
+  constexpr double rounding_multiple = 4;  // a few units in the last place are any kernel's right
+  double rounding = 0;
+  const std::vector<int> outputs = p.outputs();
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const dtype type = p.tensors[static_cast<std::size_t>(outputs[o])].type;
+    const compare_spec& spec = w.main.specs[o];
+    if (!is_float(type) || spec.mode != compare_mode::allclose) return;
+    const dtype coarser = unit_roundoff(type) > unit_roundoff(p.precision.lowest) ? type : p.precision.lowest;
+    rounding = std::max(rounding, unit_roundoff(coarser) / std::max(spec.rtol, unit_roundoff(coarser)));
+  }
+  const double own = std::max(w.baselines.front().error, rounding_multiple * rounding);
+  w.main.precision_limit = std::max(p.precision.error_multiple, 1.0) * own;
+}
+
+double cpu_evaluator::check_timeout_s(const workload_state& w) const {
+  const double baseline_s = w.baselines.front().call_ns * 1e-9;
+  return std::clamp(least_check_timeout_s + check_timeout_factor * baseline_s, least_check_timeout_s,
+                    std::max(most_check_timeout_s, 2 * baseline_s));
+}
+
+bool cpu_evaluator::took_failure(const check_result& check, memory::evaluation& e) {
+  e.verification.max_error = std::max(e.verification.max_error, check.max_error);
+  if (check.ok()) return false;
+  e.outcome = check.outcome;
+  e.detail = check.detail;
+  e.verification.first_failure = check.detail;
+  return true;
+}
+
+result<bool> cpu_evaluator::check_edge(kernel_process& process, const edge_case& edge, bool twice, memory::evaluation& e) {
+  for (int run = 0; run < (twice ? 2 : 1); ++run) {
+    const harness::poison pattern = run == 0 ? harness::poison::not_a_number() : harness::poison::finite(bench_->entropy());
+    auto check = check_kernel(bench_->subject(), edge.c, process, *edge.buffers, pattern, least_check_timeout_s, bench_->threads());
+    if (!check) return tl::unexpected(check.error());
+    check->max_error /= edge.c.budget_scale;
+    if (took_failure(*check, e)) return false;
+  }
+  ++e.verification.cases;
+  return true;
+}
+
+result<bool> cpu_evaluator::check_workload(kernel_process& process, workload_state& w, bool twice, memory::evaluation& e) {
+  for (int run = 0; run < (twice ? 2 : 1); ++run) {
+    const harness::poison pattern = run == 0 ? harness::poison::not_a_number() : harness::poison::finite(bench_->entropy());
+    auto check =
+        check_kernel(bench_->subject(), w.main, process, *w.timing.candidate.front(), pattern, check_timeout_s(w), bench_->threads());
+    if (!check) return tl::unexpected(check.error());
+    if (took_failure(*check, e)) return false;
+  }
+  ++e.verification.cases;
+  return true;
+}
+
+/// Small before large, cheap before dear: each stage only for what the one before let through.
+result<void> cpu_evaluator::verify(kernel_process& process, effort how, memory::evaluation& e) {
+  const auto check_all = [&](const std::vector<edge_case*>& list, std::size_t from) -> result<bool> {
+    for (std::size_t i = from; i < list.size(); ++i) {
+      auto right = check_edge(process, *list[i], true, e);
+      if (!right || !*right) return right;
+    }
+    return true;
+  };
+  auto first = edges_.shapes(first_shapes);
+  if (!first) return tl::unexpected(first.error());
+  if (auto right = check_all(*first, 0); !right || !*right) return right ? result<void>() : tl::unexpected(right.error());
+  for (workload_state& w : bench_->workloads()) {
+    if (bench_->stopped()) return fail(fault::interrupted, "stopped while a candidate was verified");
+    auto right = check_workload(process, w, how == effort::final, e);
+    if (!right || !*right) return right ? result<void>() : tl::unexpected(right.error());
+    if (how == effort::quick) return {};
+  }
+  auto more = edges_.shapes(how == effort::final ? all_shapes : search_shapes);
+  if (!more) return tl::unexpected(more.error());
+  if (auto right = check_all(*more, first->size()); !right || !*right) return right ? result<void>() : tl::unexpected(right.error());
+  if (how != effort::final) return {};
+  auto contents = edges_.contents();
+  if (!contents) return tl::unexpected(contents.error());
+  if (auto right = check_all(*contents, 0); !right || !*right) return right ? result<void>() : tl::unexpected(right.error());
+  auto hidden = edges_.hidden(bench_->entropy());
+  if (!hidden) return tl::unexpected(hidden.error());
+  if (*hidden == nullptr) return {};
+  auto right = check_edge(process, **hidden, true, e);
+  return right ? result<void>() : tl::unexpected(right.error());
+}
+
+result<void> cpu_evaluator::measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e) {
+  const std::size_t count = how == effort::quick ? 1 : bench_->workloads().size();
+  const timing_limits limits = limits_for(how, count);
+  std::vector<workload_measurement> measured;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double best = how == effort::search && i < best_.ratios.size() ? best_.ratios[i] : 0;
+    auto m = measure_workload(
+        *bench_, i, process, [&] { return bench_->start(kernel.library, false); }, best_, limits, best);
+    if (!m) return tl::unexpected(m.error());
+    e.verification.timed_outputs += m->checked;
+    if (!m->failure.ok()) {
+      took_failure(m->failure, e);
+      return {};
+    }
+    m->timing.floor_ns = work_[i].floor_ns;
+    if (m->timing.median_ns < work_[i].floor_ns) {
+      e.outcome = "impossible_speed";
+      e.detail = fmt::format("{}: {:.0f} ns where this machine needs at least {:.0f} ns to move the bytes and do the arithmetic",
+                             bench_->workloads()[i].main.what, m->timing.median_ns, work_[i].floor_ns);
+      return {};
+    }
+    measured.push_back(std::move(*m));
+  }
+  finish_measured(kernel, how, std::move(measured), e);
+  return {};
+}
+
+void cpu_evaluator::finish_measured(const built_kernel& kernel, effort how, std::vector<workload_measurement> measured,
+                                    memory::evaluation& e) {
+  std::vector<harness::weighted_ratio> ratios;
+  std::vector<double> per_workload;
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    e.workloads.push_back(measured[i].timing);
+    ratios.push_back({measured[i].ratio, measured[i].timing.weight});
+    per_workload.push_back(measured[i].ratio.ratio);
+    e.timing.wall_ns += measured[i].timing.median_ns;
+    e.timing.event_ns += measured[i].inside_ns;
+    if (measured[i].timing.median_ns > measured[longest].timing.median_ns) longest = i;
+  }
+  const harness::ratio_estimate whole = harness::combine_ratios(ratios);
+  e.outcome = "passed";
+  e.speedup = whole.ratio;
+  e.ci95 = {whole.ci95.low, whole.ci95.high};
+  e.timing.status = how == effort::quick ? "quick" : "measured";
+  e.timing.control = control_verdict_;
+  if (how != effort::quick && !control_verdict_.empty() && control_verdict_ != "no_difference") e.timing.status = "unproven";
+  e.diagnosis = diagnose(work_[longest], measured[longest].timing.median_ns, peaks_, bench_->facts().last_level_cache_bytes);
+  if (how != effort::quick && e.speedup > best_.speedup) best_ = {kernel.library, e.speedup, per_workload, std::nullopt};
+  note_samples(measured);
+}
+
+void cpu_evaluator::note_samples(const std::vector<workload_measurement>& measured) {
+  samples_ = {{"schema", "kernsmith.samples/1"}, {"unit", "ns per call, outside clock"}, {"workloads", nlohmann::json::array()}};
+  for (const workload_measurement& m : measured) {
+    nlohmann::json blocks = nlohmann::json::array();
+    for (const harness::timing_block& block : m.blocks) {
+      blocks.push_back({{"launch", block.launch}, {"candidate", block.candidate_ns}, {"baseline", block.baseline_ns}});
+    }
+    samples_["workloads"].push_back({{"axes", m.timing.axes},
+                                     {"stopping_rule", m.stopping_rule},
+                                     {"interleaved", m.paired},
+                                     {"stopped_early", m.stopped_early},
+                                     {"blocks", std::move(blocks)},
+                                     {"cold", m.cold_ns}});
+  }
+}
+
+result<memory::evaluation> cpu_evaluator::evaluate(const built_kernel& kernel, effort how) {
+  const stopwatch watch(bench_->clock());
+  memory::evaluation e;
+  e.stage = "build";
+  e.fingerprint = fingerprint_;
+  e.machine_code = kernel.machine_code;
+  samples_ = nlohmann::json::object();
+  const auto done = [&]() -> result<memory::evaluation> {
+    e.cost = watch.cost(kernel.build_s);
+    own_s_ += e.cost.own_s;
+    return e;
+  };
+  if (!kernel.outcome.empty()) {
+    e.outcome = kernel.outcome;
+    e.detail = kernel.detail;
+    return done();
+  }
+  auto process = bench_->start(kernel.library, false);
+  if (!process) {
+    if (process.error().kind != fault::bad_request) return tl::unexpected(process.error());
+    e.outcome = "build_failed";
+    e.detail = process.error().message;
+    return done();
+  }
+  e.stage = "verify";
+  if (auto verified = verify(*process, how, e); !verified) return tl::unexpected(verified.error());
+  if (!e.outcome.empty()) return done();
+  e.stage = how == effort::quick ? "quick" : "measure";
+  if (auto measured = measure(kernel, *process, how, e); !measured) return tl::unexpected(measured.error());
+  return done();
+}
+
+std::vector<memory::baseline_timing> cpu_evaluator::baselines() {
+  std::vector<memory::baseline_timing> all;
+  for (std::size_t b = 0; b < bench_->baselines().size(); ++b) {
+    memory::baseline_timing& timing = all.emplace_back();
+    timing.name = bench_->baselines()[b].name;
+    for (const workload_state& w : bench_->workloads()) timing.workloads.push_back(baseline_workload_timing(w, b));
+  }
+  return all;
+}
+
+result<memory::control_result> cpu_evaluator::control() {
+  const stopwatch watch(bench_->clock());
+  std::size_t chosen = 0;
+  std::vector<workload_state>& workloads = bench_->workloads();
+  for (std::size_t i = 0; i < workloads.size(); ++i) {
+    const double own = workloads[i].baselines.front().call_ns, best = workloads[chosen].baselines.front().call_ns;
+    if (best > control_call_ns && own < best) chosen = i;
+  }
+  trusted_kernel& baseline = bench_->baselines().front();
+  auto again = bench_->start(baseline.built.library, true, baseline.environment);
+  if (!again) return tl::unexpected(again.error());
+  timing_limits limits = limits_for(effort::search, 1);
+  limits.slowest_paired_ns = 1e12;
+  limits.least_blocks = 5;
+  champion none;
+  auto m = measure_workload(
+      *bench_, chosen, *again, [&] { return bench_->start(baseline.built.library, true, baseline.environment); }, none, limits, 0);
+  if (!m) return tl::unexpected(m.error());
+  if (!m->failure.ok()) return fail(fault::infrastructure, "the baseline disagrees with itself: " + m->failure.detail);
+  control_verdict_ = m->timing.verdict;
+  own_s_ += watch.cost().own_s;
+  return memory::control_result{control_verdict_, m->ratio.ratio, {m->ratio.ci95.low, m->ratio.ci95.high}};
+}
+
+}  // namespace
+
+result<std::unique_ptr<evaluator>> evaluator::open(const problem& p, const evaluator_options& options) {
+  const double began_s = now_s();
+  auto bench = workbench::open(p, options);
+  if (!bench) return tl::unexpected(bench.error());
+  auto made = std::make_unique<cpu_evaluator>(std::move(*bench));
+  if (auto admitted = made->admit(); !admitted) return tl::unexpected(admitted.error());
+  const memory::cost spent = made->spent();
+  made->count_own(std::max(0.0, now_s() - began_s - spent.kernel_s - spent.build_s));
+  return std::unique_ptr<evaluator>(std::move(made));
+}
+
+}  // namespace kernsmith::cpp

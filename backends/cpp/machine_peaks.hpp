@@ -1,0 +1,19 @@
+// What this machine's cores can do at most, measured with generated kernels through the same runner as everything else.
+#pragma once
+
+#include "config/error.hpp"
+
+namespace kernsmith::cpp {
+
+class workbench;
+
+struct machine_peaks {
+  double copy_gb_per_s = 0;   ///< large copy, read and written bytes
+  double cache_gb_per_s = 0;  ///< copies within the first-level caches
+  double gflop_per_s = 0;     ///< f32 multiply-adds, two operations each
+};
+
+/// Measured once per processor model and number of cores; kept in the build cache's folder.
+[[nodiscard]] result<machine_peaks> measure_machine_peaks(workbench& bench);
+
+}  // namespace kernsmith::cpp

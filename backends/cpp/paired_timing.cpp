@@ -1,0 +1,166 @@
+#include "backends/cpp/paired_timing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/cpp/fresh_contents.hpp"
+
+namespace kernsmith::cpp {
+
+namespace {
+
+/// Inputs are compared whole up to here after each timed call, and in a window that moves at random above: a modification is found within a
+/// few calls.
+constexpr std::size_t input_window_bytes = std::size_t{8} << 20;
+/// An outside time can't be less than this share of what was measured, however slow an empty batch was.
+constexpr double least_share = 0.05;
+
+}  // namespace
+
+paired_timing::paired_timing(const problem& p, const test_case& c, timing_buffers& buffers, kernel_process& candidate,
+                             const trusted_leg& trusted, const timing_plan& plan, std::uint64_t seed)
+    : p_(p), case_(c), candidate_(candidate), trusted_(trusted), plan_(plan), state_(seed) {
+  const auto batch = std::min({static_cast<std::size_t>(plan.batch), buffers.candidate.size(), buffers.trusted.size()});
+  for (std::size_t i = 0; i < batch; ++i) {
+    candidate_sets_.push_back(buffers.candidate[i].get());
+    trusted_sets_.push_back(buffers.trusted[i].get());
+    copy_inputs(*c.oracle, *candidate_sets_[i]);
+    copy_inputs(*c.oracle, *trusted_sets_[i]);
+  }
+}
+
+std::uint64_t paired_timing::random() {
+  std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+
+double paired_timing::per_call(const harness::call_result& call, kernel_process& process) const {
+  const double net = std::max(call.wall_ns - process.empty_call_ns(), call.wall_ns * least_share);
+  return net / static_cast<double>(candidate_sets_.size());
+}
+
+result<void> paired_timing::refresh(std::vector<kernel_buffers*>& sets, std::uint64_t contents) {
+  for (kernel_buffers* set : sets) {
+    if (auto changed = freshen(p_, *case_.oracle, *set, contents); !changed) return changed;
+    contents = contents * 6364136223846793005ull + 1442695040888963407ull;
+  }
+  return {};
+}
+
+result<std::optional<check_result>> paired_timing::run_candidate(std::uint64_t contents, harness::poison pattern, double& per_call_ns) {
+  const auto failed = [&](const harness::call_result& call) {
+    check_result check;
+    check.outcome = outcome_of(call.status);
+    check.detail = fmt::format("{}, in a timed call: {}", case_.what, call.detail);
+    return std::optional<check_result>(check);
+  };
+  if (plan_.warm) {
+    auto warmed = candidate_.call(candidate_sets_, plan_.timeout_s);
+    if (!warmed) return tl::unexpected(warmed.error());
+    if (warmed->status != harness::call_status::ok) return failed(*warmed);
+  }
+  if (auto changed = refresh(candidate_sets_, contents); !changed) return tl::unexpected(changed.error());
+  for (kernel_buffers* set : candidate_sets_) {
+    for (harness::shared_buffer& b : set->outputs) harness::fill_poison_sampled(b.data(), b.bytes(), pattern, contents);
+  }
+  if (plan_.evict != nullptr) {
+    for (std::size_t line = 0; line < plan_.evict->size(); line += 64) (*plan_.evict)[line] = static_cast<std::byte>(contents + line);
+  }
+  auto called = candidate_.call(candidate_sets_, plan_.timeout_s);
+  if (!called) return tl::unexpected(called.error());
+  if (called->status != harness::call_status::ok) return failed(*called);
+  per_call_ns = per_call(*called, candidate_);
+  if (!called->inside_ns.empty()) inside_ns_ = harness::median(called->inside_ns);
+  return std::optional<check_result>();
+}
+
+result<void> paired_timing::run_trusted(std::uint64_t contents, double& per_call_ns) {
+  const auto lost = [&](const harness::call_result& call) {
+    return fail(fault::bad_request, fmt::format("the kernel that gives the expected outputs failed on {} ({}): {}", case_.what,
+                                                outcome_of(call.status), call.detail));
+  };
+  if (trusted_.form == output_form::wide) return refresh(trusted_sets_, contents);  // called set by set when the outputs are judged
+  if (plan_.warm && trusted_.timed) {
+    auto warmed = trusted_.process->call(trusted_sets_, plan_.timeout_s);
+    if (!warmed) return tl::unexpected(warmed.error());
+    if (warmed->status != harness::call_status::ok) return lost(*warmed);
+  }
+  if (auto changed = refresh(trusted_sets_, contents); !changed) return changed;
+  auto called = trusted_.process->call(trusted_sets_, plan_.timeout_s);
+  if (!called) return tl::unexpected(called.error());
+  if (called->status != harness::call_status::ok) return lost(*called);
+  per_call_ns = per_call(*called, *trusted_.process);
+  return {};
+}
+
+result<check_result> paired_timing::judge(harness::poison pattern) {
+  for (std::size_t s = 0; s < candidate_sets_.size(); ++s) {
+    kernel_buffers& got = *candidate_sets_[s];
+    kernel_buffers& same = *trusted_sets_[s];
+    for (std::size_t i = 0; i < got.inputs.size(); ++i) {
+      const std::size_t bytes = got.inputs[i].bytes(), window = std::min(bytes, input_window_bytes);
+      const std::size_t from = bytes > window ? random() % (bytes - window) : 0;
+      if (harness::same_bytes(got.inputs[i].data() + from, same.inputs[i].data() + from, window, plan_.threads)) continue;
+      check_result check;
+      check.outcome = "input_modified";
+      check.detail = fmt::format("{}, in a timed call: an input was changed", case_.what);
+      return check;
+    }
+    const kernel_buffers* expected = &same;
+    harness::expected_form form = harness::expected_form::native;
+    if (trusted_.form == output_form::wide) {
+      copy_inputs(same, *trusted_.wide);
+      auto called = trusted_.process->call({trusted_.wide}, plan_.timeout_s);
+      if (!called) return tl::unexpected(called.error());
+      if (called->status != harness::call_status::ok)
+        return fail(fault::infrastructure, "the reference failed on contents it had managed before");
+      expected = trusted_.wide;
+      form = case_.form;
+    }
+    check_result check = check_outputs(p_, case_.specs, got, *expected, form, pattern, trusted_.budget_scale, plan_.threads);
+    ++checked_;
+    if (check.ok()) continue;
+    check.detail = fmt::format("{}, in a timed call on fresh contents: {}", case_.what, check.detail);
+    return check;
+  }
+  return check_result{};
+}
+
+result<check_result> paired_timing::pair(bool candidate_first, harness::timing_block& out) {
+  const std::uint64_t contents = random();
+  const harness::poison pattern = harness::poison::finite(random());
+  double candidate_ns = 0, trusted_ns = 0;
+  for (int turn = 0; turn < 2; ++turn) {
+    if ((turn == 0) == candidate_first) {
+      auto ran = run_candidate(contents, pattern, candidate_ns);
+      if (!ran) return tl::unexpected(ran.error());
+      if (*ran) return **ran;
+    } else if (auto ran = run_trusted(contents, trusted_ns); !ran) {
+      return tl::unexpected(ran.error());
+    }
+  }
+  auto judged = judge(pattern);
+  if (!judged || !judged->ok()) return judged;
+  out.candidate_ns.push_back(candidate_ns);
+  if (trusted_.timed) out.baseline_ns.push_back(trusted_ns);
+  return judged;
+}
+
+result<check_result> paired_timing::settle() {
+  harness::timing_block unused;
+  return pair(true, unused);
+}
+
+result<check_result> paired_timing::block(int launch, harness::timing_block& out) {
+  out.launch = launch;
+  const bool candidate_first = (random() & 1) != 0;
+  auto first = pair(candidate_first, out);
+  if (!first || !first->ok()) return first;
+  return pair(!candidate_first, out);
+}
+
+}  // namespace kernsmith::cpp

@@ -1,0 +1,50 @@
+// One check of a kernel: call it on poisoned buffers and judge everything it left behind.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cpp/kernel_process.hpp"
+#include "backends/harness/comparison.hpp"
+#include "config/input_values.hpp"
+#include "config/problem.hpp"
+
+namespace kernsmith::cpp {
+
+/// One shape with one content, and what must come out. `oracle` holds the pristine inputs and the expected outputs.
+struct test_case {
+  std::string what;  ///< for messages: "workload B=37, N=50257", "edge shape ..."
+  std::vector<std::int64_t> axes;
+  content kind = content::as_declared;
+  std::uint64_t seed = 0;
+  std::unique_ptr<kernel_buffers> oracle;
+  harness::expected_form form = harness::expected_form::wide;
+  std::vector<compare_spec> specs;  ///< per output
+  double budget_scale = 1;          ///< above 1 where the problem's own baseline needs it (never on workloads)
+  double precision_limit = 0;       ///< largest error allowed by the precision contract, in units of the budget; 0: none stated
+};
+
+/// What one check found. An empty outcome means that nothing is wrong.
+struct check_result {
+  std::string outcome;
+  std::string detail;
+  double max_error = 0;  ///< in units of the budget
+  double wall_ns = 0;
+  [[nodiscard]] bool ok() const { return outcome.empty(); }
+};
+
+/// "B=4096, N=1024"
+[[nodiscard]] std::string axes_text(const problem& p, const std::vector<std::int64_t>& axes);
+
+/// Compares all outputs. `expected` has the same axes; `pattern` tells unwritten elements from wrong ones.
+[[nodiscard]] check_result check_outputs(const problem& p, const std::vector<compare_spec>& specs, const kernel_buffers& got,
+                                         const kernel_buffers& expected, harness::expected_form form, harness::poison pattern, double scale,
+                                         int threads);
+
+/// The whole check: inputs restored, slack and outputs filled, one call, then slack, inputs and outputs judged.
+[[nodiscard]] result<check_result> check_kernel(const problem& p, const test_case& c, kernel_process& process, kernel_buffers& buffers,
+                                                harness::poison pattern, double timeout_s, int threads);
+
+}  // namespace kernsmith::cpp

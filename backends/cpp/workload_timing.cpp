@@ -1,0 +1,334 @@
+#include "backends/cpp/workload_timing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace kernsmith::cpp {
+
+namespace {
+
+constexpr double batch_target_ns = 1.2e6;  // an outside measurement of at least this: the clock's own share stays below a percent
+constexpr double longest_trusted_batch_ns = 20e6;
+constexpr int max_batch = 32;
+constexpr double longest_warmed_ns = 20e6;   // longer kernels stream through the caches anyway
+constexpr double baseline_sampling_s = 0.6;  // per baseline and workload when a problem is opened
+constexpr std::size_t baseline_samples = 7;
+constexpr double slow_call_s = 2;           // above: the first call has to do
+constexpr double trusted_error_limit = 25;  // a baseline further off than this many budgets can't stand in for the reference
+constexpr std::size_t max_kept_blocks = 400;
+constexpr double hopeless_ratio = 0.5;  // of the best so far: no more samples
+constexpr int hopeless_blocks = 3;
+constexpr int cold_samples = 7;
+constexpr double trusted_timeout_s = 600;
+constexpr double least_timeout_s = 5;
+constexpr double timeout_factor = 50;
+
+double seconds(double ns) {
+  return ns * 1e-9;
+}
+
+std::vector<double> flat(const std::vector<std::vector<double>>& blocks) {
+  std::vector<double> all;
+  for (const std::vector<double>& block : blocks) all.insert(all.end(), block.begin(), block.end());
+  return all;
+}
+
+/// The trusted leg for a workload, or the reason why it can't be had.
+struct leg_choice {
+  trusted_leg leg;
+  double call_ns = 0;
+};
+
+result<leg_choice> choose_leg(workbench& bench, workload_state& w, champion& best, const timing_limits& limits) {
+  const baseline_state& baseline = w.baselines.front();
+  leg_choice choice;
+  if (baseline.call_ns <= limits.slowest_paired_ns && baseline.error <= trusted_error_limit) {
+    auto process = bench.process_of(bench.baselines().front());
+    if (!process) return tl::unexpected(process.error());
+    choice.leg.process = *process;
+    choice.leg.budget_scale = 1 + std::max(1.0, 1.5 * baseline.error);
+    choice.call_ns = baseline.call_ns;
+    return choice;
+  }
+  choice.leg.timed = false;
+  if (!best.library.empty()) {
+    if (!best.process || !best.process->alive()) {
+      auto started = bench.start(best.library, false);
+      if (!started) return tl::unexpected(started.error());
+      best.process = std::move(*started);
+    }
+    choice.leg.process = &*best.process;
+    const std::size_t index = static_cast<std::size_t>(&w - bench.workloads().data());
+    choice.call_ns = index < best.ratios.size() && best.ratios[index] > 0 ? baseline.call_ns / best.ratios[index] : baseline.call_ns;
+    return choice;
+  }
+  auto process = bench.process_of(bench.reference());
+  if (!process) return tl::unexpected(process.error());
+  auto wide = bench.reference_set(w);
+  if (!wide) return tl::unexpected(wide.error());
+  choice.leg.process = *process;
+  choice.leg.form = output_form::wide;
+  choice.leg.wide = *wide;
+  choice.leg.budget_scale = 1;
+  choice.call_ns = w.reference_ns;
+  return choice;
+}
+
+/// One warm call of the candidate on verified contents, by the outside clock.
+result<double> pilot(workload_state& w, kernel_process& candidate) {
+  double least = 0;
+  for (int call = 0; call < 2; ++call) {
+    auto called = candidate.call({w.timing.candidate.front().get()}, trusted_timeout_s);
+    if (!called) return tl::unexpected(called.error());
+    const double net = std::max(called->wall_ns - candidate.empty_call_ns(), 0.05 * called->wall_ns);
+    least = call == 0 ? net : std::min(least, net);
+    if (called->status != harness::call_status::ok || seconds(net) > slow_call_s) break;
+  }
+  return least;
+}
+
+timing_plan plan_for(workbench& bench, const workload_state& w, double candidate_ns, const leg_choice& trusted) {
+  timing_plan plan;
+  plan.threads = bench.threads();
+  const double shorter = trusted.leg.timed ? std::min(candidate_ns, trusted.call_ns) : candidate_ns;
+  const double wanted = std::ceil(batch_target_ns / std::max(shorter, 100.0));
+  const double affordable = std::max(1.0, longest_trusted_batch_ns / std::max(trusted.call_ns, 100.0));
+  plan.batch = static_cast<int>(std::clamp(std::min(wanted, affordable), 1.0, static_cast<double>(max_batch)));
+  const double bytes = static_cast<double>(buffer_bytes(bench.subject(), w.main.axes, output_form::native));
+  const auto cache = static_cast<double>(bench.facts().last_level_cache_bytes);
+  plan.warm = bytes * plan.batch < cache && candidate_ns * plan.batch < longest_warmed_ns;
+  const double batch_s = seconds(std::max(candidate_ns, trusted.call_ns)) * plan.batch;
+  plan.timeout_s = std::min(trusted_timeout_s, least_timeout_s + timeout_factor * batch_s);
+  return plan;
+}
+
+void keep_baseline_block(baseline_state& baseline, std::vector<double> samples) {
+  if (baseline.blocks_ns.size() >= max_kept_blocks) baseline.blocks_ns.erase(baseline.blocks_ns.begin());
+  baseline.blocks_ns.push_back(std::move(samples));
+}
+
+void summarise(workload_measurement& m, const workload_state& w, std::uint64_t seed) {
+  std::vector<double> candidate, baseline;
+  std::vector<std::vector<double>> candidate_blocks;
+  for (const harness::timing_block& block : m.blocks) {
+    candidate.insert(candidate.end(), block.candidate_ns.begin(), block.candidate_ns.end());
+    baseline.insert(baseline.end(), block.baseline_ns.begin(), block.baseline_ns.end());
+    candidate_blocks.push_back(block.candidate_ns);
+  }
+  if (!m.paired) baseline = flat(w.baselines.front().blocks_ns);
+  m.ratio = m.paired ? harness::estimate_ratio(m.blocks, seed) : harness::estimate_unpaired_ratio(candidate, baseline, seed);
+  const harness::interval ci = harness::median_interval(candidate_blocks, seed);
+  m.timing.axes = w.axis_names;
+  m.timing.weight = w.weight;
+  m.timing.median_ns = harness::median(candidate);
+  m.timing.p10_ns = harness::percentile(candidate, 0.1);
+  m.timing.p90_ns = harness::percentile(candidate, 0.9);
+  m.timing.p99_ns = harness::percentile(candidate, 0.99);
+  m.timing.ci95_ns = {ci.low, ci.high};
+  m.timing.samples = static_cast<std::int64_t>(candidate.size());
+  m.timing.baseline_median_ns = harness::median(baseline);
+  m.timing.speedup = m.ratio.ratio;
+  m.timing.ci95 = {m.ratio.ci95.low, m.ratio.ci95.high};
+  m.timing.verdict = harness::name_of(m.ratio.decision);
+  m.timing.cold_median_ns = harness::median(m.cold_ns);
+}
+
+bool hopeless(const workload_measurement& m, const workload_state& w, double best_ratio) {
+  if (best_ratio <= 0 || m.blocks.size() < static_cast<std::size_t>(hopeless_blocks)) return false;
+  std::vector<double> ratios;
+  for (const harness::timing_block& block : m.blocks) {
+    ratios.push_back(m.paired ? std::exp(harness::log_ratio(block))
+                              : harness::median(flat(w.baselines.front().blocks_ns)) / harness::median(block.candidate_ns));
+  }
+  return harness::median(ratios) < hopeless_ratio * best_ratio;
+}
+
+/// Relative width by which an unpaired measurement is judged: of the candidate's own samples.
+double progress_width(const workload_measurement& m) {
+  if (m.paired) return harness::quick_relative_width(m.blocks);
+  std::vector<harness::timing_block> own = m.blocks;
+  for (harness::timing_block& block : own) block.baseline_ns = {1.0};
+  return harness::quick_relative_width(own);
+}
+
+/// Blocks of one process launch.
+result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timing, int launch, const harness::stopping_rule& rule,
+                        double best_ratio, workload_measurement& m) {
+  auto settled = timing.settle();
+  if (!settled) return tl::unexpected(settled.error());
+  if (!settled->ok()) {
+    m.failure = *settled;
+    return {};
+  }
+  const double began_s = bench.clock().kernel_s;
+  harness::measuring_progress progress;
+  while (!rule.done(progress)) {
+    if (bench.stopped()) return fail(fault::interrupted, "stopped while a candidate was timed");
+    harness::timing_block block;
+    auto done = timing.block(launch, block);
+    if (!done) return tl::unexpected(done.error());
+    if (!done->ok()) {
+      m.failure = *done;
+      return {};
+    }
+    if (m.paired) keep_baseline_block(w.baselines.front(), block.baseline_ns);
+    m.blocks.push_back(std::move(block));
+    ++progress.blocks;
+    progress.spent_s = bench.clock().kernel_s - began_s;
+    progress.relative_width = progress_width(m);
+    if (hopeless(m, w, best_ratio)) {
+      m.stopped_early = true;
+      return {};
+    }
+  }
+  return {};
+}
+
+result<void> run_cold(workbench& bench, workload_state& w, kernel_process& candidate, const leg_choice& trusted, timing_plan plan,
+                      workload_measurement& m) {
+  std::vector<std::byte> evict(
+      static_cast<std::size_t>(2 * std::max<std::int64_t>(bench.facts().last_level_cache_bytes, std::int64_t{8} << 20)));
+  plan.batch = 1;
+  plan.warm = false;
+  plan.evict = &evict;
+  paired_timing timing(bench.subject(), w.main, w.timing, candidate, trusted.leg, plan, bench.entropy());
+  for (int pair = 0; pair < (cold_samples + 1) / 2; ++pair) {
+    harness::timing_block block;
+    auto done = timing.block(0, block);
+    if (!done) return tl::unexpected(done.error());
+    if (!done->ok()) {
+      m.failure = *done;
+      return {};
+    }
+    m.cold_ns.insert(m.cold_ns.end(), block.candidate_ns.begin(), block.candidate_ns.end());
+  }
+  m.checked += timing.checked_outputs();
+  return {};
+}
+
+}  // namespace
+
+timing_limits limits_for(effort how, std::size_t workloads) {
+  const double share = 1.0 / static_cast<double>(std::max<std::size_t>(workloads, 1));
+  timing_limits limits;
+  switch (how) {
+    case effort::quick:
+      limits.kernel_s = 0.2;
+      limits.least_blocks = 4;
+      limits.most_blocks = 12;
+      break;
+    case effort::search:
+      limits.kernel_s = std::max(0.45 * share, 0.08);
+      limits.least_blocks = 4;
+      limits.most_blocks = 30;
+      break;
+    case effort::final:
+      limits.kernel_s = std::max(4 * share, 0.5);
+      limits.least_blocks = 4;
+      limits.most_blocks = 40;
+      limits.relative_width = 0.006;
+      limits.slowest_paired_ns = 300e6;
+      limits.launches = 3;
+      limits.cold = true;
+      break;
+  }
+  return limits;
+}
+
+result<workload_measurement> measure_workload(workbench& bench, std::size_t workload, kernel_process& candidate,
+                                              const process_starter& relaunch, champion& best, const timing_limits& limits,
+                                              double best_ratio) {
+  workload_state& w = bench.workloads()[workload];
+  auto trusted = choose_leg(bench, w, best, limits);
+  if (!trusted) return tl::unexpected(trusted.error());
+  auto candidate_ns = pilot(w, candidate);
+  if (!candidate_ns) return tl::unexpected(candidate_ns.error());
+  timing_plan plan = plan_for(bench, w, *candidate_ns, *trusted);
+  if (auto grown = bench.grow_timing_buffers(w, static_cast<std::size_t>(plan.batch)); !grown) return tl::unexpected(grown.error());
+
+  workload_measurement m;
+  m.paired = trusted->leg.timed;
+  harness::relative_width_parameters parameters;
+  parameters.relative_width = limits.relative_width;
+  parameters.least_blocks = limits.least_blocks;
+  parameters.most_blocks = limits.most_blocks;
+  parameters.most_s = limits.kernel_s / limits.launches;
+  const auto rule = harness::stop_at_relative_width(parameters);
+  m.stopping_rule = rule->describe();
+  kernel_process* process = &candidate;
+  for (int launch = 0; launch < limits.launches; ++launch) {
+    if (launch > 0) {
+      auto fresh = relaunch();
+      if (!fresh) return tl::unexpected(fresh.error());
+      candidate = std::move(*fresh);
+      process = &candidate;
+    }
+    paired_timing timing(bench.subject(), w.main, w.timing, *process, trusted->leg, plan, bench.entropy());
+    if (auto ran = run_launch(bench, w, timing, launch, *rule, best_ratio, m); !ran) return tl::unexpected(ran.error());
+    m.checked += timing.checked_outputs();
+    m.inside_ns = timing.candidate_inside_ns();
+    if (!m.failure.ok() || m.stopped_early) break;
+  }
+  if (m.failure.ok() && limits.cold && !m.stopped_early) {
+    if (auto ran = run_cold(bench, w, *process, *trusted, plan, m); !ran) return tl::unexpected(ran.error());
+  }
+  if (m.failure.ok()) summarise(m, w, bench.options().seed);
+  return m;
+}
+
+memory::workload_timing baseline_workload_timing(const workload_state& w, std::size_t baseline) {
+  const std::vector<std::vector<double>>& blocks = w.baselines[baseline].blocks_ns;
+  const std::vector<double> all = flat(blocks);
+  const harness::interval ci = harness::median_interval(blocks, 1);
+  memory::workload_timing t;
+  t.axes = w.axis_names;
+  t.weight = w.weight;
+  t.median_ns = t.baseline_median_ns = harness::median(all);
+  t.p10_ns = harness::percentile(all, 0.1);
+  t.p90_ns = harness::percentile(all, 0.9);
+  t.p99_ns = harness::percentile(all, 0.99);
+  t.ci95_ns = {ci.low, ci.high};
+  t.samples = static_cast<std::int64_t>(all.size());
+  return t;
+}
+
+result<void> measure_baselines(workbench& bench) {
+  for (workload_state& w : bench.workloads()) {
+    kernel_buffers& buffers = *w.timing.trusted.front();
+    for (trusted_kernel& baseline : bench.baselines()) {
+      if (bench.stopped()) return fail(fault::interrupted, "stopped while baselines were measured");
+      auto process = bench.process_of(baseline);
+      if (!process) return tl::unexpected(process.error());
+      auto first =
+          check_kernel(bench.subject(), w.main, **process, buffers, harness::poison::not_a_number(), trusted_timeout_s, bench.threads());
+      if (!first) return tl::unexpected(first.error());
+      baseline_state state;
+      const bool has_values = first->ok() || first->outcome == "wrong_values" || first->outcome == "precision_broken";
+      state.error = has_values ? first->max_error : harness::max_reported_error;
+      const bool generated = &baseline == &bench.baselines().front() && bench.subject().baselines.front().builtin == "naive";
+      if (!first->ok() && (!has_values || (!generated && state.error > trusted_error_limit))) {
+        return fail(fault::bad_request, fmt::format("{}: baseline '{}' does not compute this problem ({}): {}",
+                                                    bench.subject().path.string(), baseline.name, first->outcome, first->detail));
+      }
+      state.call_ns = first->wall_ns;
+      double spent_s = 0;
+      while (seconds(first->wall_ns) < slow_call_s && state.blocks_ns.size() < baseline_samples && (spent_s < baseline_sampling_s)) {
+        auto called = (*process)->call({&buffers}, trusted_timeout_s);
+        if (!called) return tl::unexpected(called.error());
+        if (called->status != harness::call_status::ok)
+          return fail(fault::bad_request, "baseline '" + baseline.name + "' failed when run again");
+        const double net = std::max(called->wall_ns - (*process)->empty_call_ns(), 0.05 * called->wall_ns);
+        state.blocks_ns.push_back({net});
+        spent_s += seconds(called->wall_ns);
+      }
+      if (state.blocks_ns.empty()) state.blocks_ns.push_back({state.call_ns});
+      state.call_ns = harness::median(flat(state.blocks_ns));
+      w.baselines.push_back(std::move(state));
+    }
+  }
+  return {};
+}
+
+}  // namespace kernsmith::cpp

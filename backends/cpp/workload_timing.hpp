@@ -1,0 +1,59 @@
+// How one workload is timed: against whom, in what batches, for how long.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "backends/cpp/paired_timing.hpp"
+#include "backends/cpp/workbench.hpp"
+#include "backends/harness/statistics.hpp"
+
+namespace kernsmith::cpp {
+
+/// The fastest verified candidate so far. Where the baseline is too slow to be called for every sample, it computes what timed calls must
+/// give.
+struct champion {
+  std::filesystem::path library;
+  double speedup = 0;
+  std::vector<double> ratios;             ///< speed-up per workload
+  std::optional<kernel_process> process;  ///< with trusted buffers only
+};
+
+struct timing_limits {
+  double kernel_s = 0.1;  ///< time for kernels on this workload, all launches together
+  int least_blocks = 4, most_blocks = 40;
+  double relative_width = 0.02;
+  double slowest_paired_ns = 40e6;  ///< a baseline call above this is not interleaved
+  int launches = 1;
+  bool cold = false;
+};
+[[nodiscard]] timing_limits limits_for(effort how, std::size_t workloads);
+
+/// Starts a fresh process of the candidate.
+using process_starter = std::function<result<kernel_process>()>;
+
+struct workload_measurement {
+  memory::workload_timing timing;
+  harness::ratio_estimate ratio;
+  std::vector<harness::timing_block> blocks;
+  std::vector<double> cold_ns;
+  std::string stopping_rule;
+  bool paired = false;
+  bool stopped_early = false;  ///< clearly slower than the best so far
+  check_result failure;        ///< a timed call that was not right
+  std::int64_t checked = 0;
+  double inside_ns = 0;
+};
+
+/// Times `candidate` (already verified) on one workload. `best_ratio` is the best speed-up known there, 0: none.
+[[nodiscard]] result<workload_measurement> measure_workload(workbench& bench, std::size_t workload, kernel_process& candidate,
+                                                            const process_starter& relaunch, champion& best, const timing_limits& limits,
+                                                            double best_ratio);
+
+/// Timing of the baseline on a workload from all samples of the session.
+[[nodiscard]] memory::workload_timing baseline_workload_timing(const workload_state& w, std::size_t baseline);
+
+/// First samples of all baselines on all workloads, and their error against the reference.
+[[nodiscard]] result<void> measure_baselines(workbench& bench);
+
+}  // namespace kernsmith::cpp
