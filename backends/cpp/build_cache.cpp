@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -15,6 +16,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "backends/cpp/machine_code.hpp"
 #include "config/hash.hpp"
@@ -46,6 +49,20 @@ void remove_abandoned(const fs::path& work) {
   }
 }
 
+/// An entry's use is the time of its record.
+void remove_oldest(const fs::path& objects, std::size_t max_entries, std::size_t kept_entries) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> entries;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(objects, failed)) entries.emplace_back(fs::file_time_type::min(), entry.path());
+  if (entries.size() <= max_entries) return;
+  for (auto& [used, path] : entries) {
+    const auto time = fs::last_write_time(path / "record", failed);
+    if (!failed) used = time;
+  }
+  std::sort(entries.begin(), entries.end());
+  for (std::size_t i = 0; i + kept_entries < entries.size(); ++i) fs::remove_all(entries[i].second, failed);
+}
+
 }  // namespace
 
 result<void> write_file(const fs::path& path, std::string_view bytes) {
@@ -62,7 +79,7 @@ result<void> write_file(const fs::path& path, std::string_view bytes) {
   return {};
 }
 
-result<build_cache> build_cache::open(const fs::path& root) {
+result<build_cache> build_cache::open(const fs::path& root, std::size_t max_entries, std::size_t kept_entries) {
   std::error_code failed;
   build_cache made(fs::absolute(root, failed));
   for (const char* folder : {"objects", "work"}) {
@@ -73,6 +90,7 @@ result<build_cache> build_cache::open(const fs::path& root) {
   made.root_ = fs::canonical(made.root_, failed);
   if (failed) return disk_fault("using the build cache", root, failed.value());
   remove_abandoned(made.root_ / "work");
+  remove_oldest(made.root_ / "objects", max_entries, kept_entries);
   return made;
 }
 
@@ -98,6 +116,8 @@ std::optional<built_kernel> build_cache::find(const std::string& key) const {
     const auto bytes = read_library(kernel.library);
     if (!bytes || content_hash(*bytes) != record.value("library_hash", "")) return std::nullopt;
   }
+  std::error_code ignored;
+  fs::last_write_time(folder / "record", fs::file_time_type::clock::now(), ignored);  // used now: the last to be removed
   return kernel;
 }
 

@@ -15,10 +15,15 @@
 
 namespace kernsmith::cpp {
 
+/// When there are more entries than the first, the least recently used go until the second is left. A kernel takes some 20 KB.
+inline constexpr std::size_t max_cache_entries = 50'000;
+inline constexpr std::size_t kept_cache_entries = 40'000;
+
 class build_cache {
  public:
-  /// Makes the folders and removes builds that dead processes left behind.
-  [[nodiscard]] static result<build_cache> open(const std::filesystem::path& root);
+  /// Makes the folders, removes builds that dead processes left behind, and the oldest entries when there are too many.
+  [[nodiscard]] static result<build_cache> open(const std::filesystem::path& root, std::size_t max_entries = max_cache_entries,
+                                                std::size_t kept_entries = kept_cache_entries);
 
   /// The cache in a folder that open() has made ready.
   explicit build_cache(std::filesystem::path root) : root_(std::move(root)) {}

@@ -239,8 +239,8 @@ result<built_kernel> toolchain::compile(const std::string& source, const std::st
     const bool full = ran->output.find("No space left on device") != std::string::npos;
     if (full && disk_is_full(work))
       return fail(fault::infrastructure, fmt::format("the disk of the build cache {} is full; free some space there", cache_.string()));
-    const bool limit =
-        full || ran->output.find("File size limit exceeded") != std::string::npos || ran->output.find("Killed signal") != std::string::npos;
+    const bool limit = full || ran->output.find("File size limit exceeded") != std::string::npos ||
+                       ran->output.find("File too large") != std::string::npos || ran->output.find("Killed signal") != std::string::npos;
     kernel.outcome = limit ? "resource_limit" : "build_failed";
     kernel.detail = first_error(ran->output);
   }

@@ -30,6 +30,9 @@ constexpr int status_target = 4;
 constexpr int block_target = 5;
 
 constexpr rlim_t max_open_files = 512;
+/// The usual stack, whatever the user's shell says: an endless recursion ends soon. Compilers raise theirs up to the second.
+constexpr rlim_t stack_bytes = rlim_t{8} << 20;
+constexpr rlim_t max_stack_bytes = rlim_t{64} << 20;
 constexpr std::size_t max_status_bytes = 4096;
 /// For the parent half of bubblewrap to follow the half inside.
 constexpr double given_up_timeout_s = 2;
@@ -54,15 +57,17 @@ result<pipe_pair> make_gate() {
 
 /// Limits and placement of a process that waits at the start line; all that it starts inherits them.
 result<void> confine(int pid, const sandbox_spec& spec) {
-  const auto limit = [pid](__rlimit_resource what, rlim_t value) {
+  const auto limit = [pid](__rlimit_resource what, rlim_t soft, rlim_t hard) {
     rlimit before{};
     if (::prlimit(pid, what, nullptr, &before) != 0) return false;
-    const rlim_t lowered = before.rlim_max == RLIM_INFINITY ? value : std::min(value, before.rlim_max);
-    const rlimit wanted{lowered, lowered};
+    const rlimit wanted{std::min(soft, before.rlim_max), std::min(hard, before.rlim_max)};  // RLIM_INFINITY is the largest value
     return ::prlimit(pid, what, &wanted, nullptr) == 0;
   };
-  if (!limit(RLIMIT_CORE, 0) || !limit(RLIMIT_FSIZE, static_cast<rlim_t>(spec.max_file_bytes)) || !limit(RLIMIT_NOFILE, max_open_files) ||
-      !limit(RLIMIT_NPROC, static_cast<rlim_t>(spec.max_processes)) || !limit(RLIMIT_MEMLOCK, 0) || !limit(RLIMIT_MSGQUEUE, 0)) {
+  const auto file_bytes = static_cast<rlim_t>(spec.max_file_bytes);
+  const auto processes = static_cast<rlim_t>(spec.max_processes);
+  if (!limit(RLIMIT_CORE, 0, 0) || !limit(RLIMIT_FSIZE, file_bytes, file_bytes) || !limit(RLIMIT_NOFILE, max_open_files, max_open_files) ||
+      !limit(RLIMIT_NPROC, processes, processes) || !limit(RLIMIT_MEMLOCK, 0, 0) || !limit(RLIMIT_MSGQUEUE, 0, 0) ||
+      !limit(RLIMIT_STACK, stack_bytes, max_stack_bytes)) {
     return fail(fault::infrastructure, errno_text("setting the limits of a sandboxed process", errno));
   }
   if (!spec.cores.empty()) {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -182,6 +183,22 @@ TEST_CASE("work folders of dead processes are removed, those of the living stay"
   fs::create_directories((cache / "work") / (std::to_string(::getpid()) + "-999"));
   REQUIRE(build_cache::open(cache.path()).has_value());
   CHECK(entries(cache / "work") == 1);
+}
+
+TEST_CASE("of too many entries the least recently used go") {
+  const temporary_folder cache;
+  for (int i = 0; i < 6; ++i) {
+    const fs::path entry = (cache / "objects") / ("entry" + std::to_string(i));
+    fs::create_directories(entry);
+    std::ofstream(entry / "record") << "x";
+    fs::last_write_time(entry / "record", fs::file_time_type::clock::now() - std::chrono::hours(i));
+  }
+  REQUIRE(build_cache::open(cache.path(), 6, 3).has_value());
+  CHECK(entries(cache / "objects") == 6);
+  REQUIRE(build_cache::open(cache.path(), 5, 3).has_value());
+  CHECK(entries(cache / "objects") == 3);
+  CHECK(fs::exists((cache / "objects") / "entry0"));
+  CHECK_FALSE(fs::exists((cache / "objects") / "entry5"));
 }
 
 TEST_CASE("a cache that can't be written is this machine's fault, with the reason") {
