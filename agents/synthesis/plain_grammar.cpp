@@ -19,6 +19,7 @@ class plain_emitter {
         group_(group),
         s_(ir.statements[static_cast<std::size_t>(group.statements[0])]),
         scalar_(ir, s_),
+        local_(names_beside(ir, s_)),
         collapse_(collapse),
         parallel_(parallel) {}
 
@@ -61,6 +62,20 @@ class plain_emitter {
     close_loops(s_.target_indices.size());
   }
 
+  /// The emitted function's own locals, under names that nothing of the problem has.
+  struct local_names {
+    std::string acc, best, best_at, candidate, position;
+  };
+  static local_names names_beside(const tensor_ir& ir, const statement& s) {
+    const auto pick = [&](const std::string& name) {
+      const auto same = [&](const auto& named) { return named.name == name; };
+      const bool taken = std::any_of(ir.axes.begin(), ir.axes.end(), same) || std::any_of(ir.tensors.begin(), ir.tensors.end(), same) ||
+                         std::any_of(s.variables.begin(), s.variables.end(), same);
+      return taken ? "ks_" + name : name;
+    };
+    return {pick("acc"), pick("best"), pick("best_at"), pick("candidate"), pick("position")};
+  }
+
   /// Sums and products of reals are accumulated in double: a long one would lose digits in float.
   std::string accumulator_type(const expression& e) const {
     const bool accumulates = e.reducer == reduction::sum || e.reducer == reduction::prod;
@@ -94,21 +109,21 @@ class plain_emitter {
     return "0";
   }
 
-  static std::string combine(const expression& e, const std::string& value, const std::string& type) {
+  std::string combine(const expression& e, const std::string& value, const std::string& type) const {
     const bool real = e.type == value_class::real;
     switch (e.reducer) {
       case reduction::sum:
-        return real ? fmt::format("acc += {};", value) : fmt::format("acc = ks_add(acc, {});", value);
+        return real ? fmt::format("{} += {};", local_.acc, value) : fmt::format("{0} = ks_add({0}, {1});", local_.acc, value);
       case reduction::prod:
-        return real ? fmt::format("acc *= {};", value) : fmt::format("acc = ks_multiply(acc, {});", value);
+        return real ? fmt::format("{} *= {};", local_.acc, value) : fmt::format("{0} = ks_multiply({0}, {1});", local_.acc, value);
       case reduction::max:
-        return fmt::format("acc = ks_max<{}>(acc, {});", type, value);
+        return fmt::format("{0} = ks_max<{1}>({0}, {2});", local_.acc, type, value);
       case reduction::min:
-        return fmt::format("acc = ks_min<{}>(acc, {});", type, value);
+        return fmt::format("{0} = ks_min<{1}>({0}, {2});", local_.acc, type, value);
       case reduction::any:
-        return fmt::format("acc = acc || ({});", value);
+        return fmt::format("{0} = {0} || ({1});", local_.acc, value);
       case reduction::all:
-        return fmt::format("acc = acc && ({});", value);
+        return fmt::format("{0} = {0} && ({1});", local_.acc, value);
       case reduction::argmax:
       case reduction::argmin:
         break;  // search() keeps two values
@@ -123,12 +138,12 @@ class plain_emitter {
       search(e);
     } else {
       const std::string type = accumulator_type(e);
-      out_.line(fmt::format("{} acc = {};", type, initial(e)));
+      out_.line(fmt::format("{} {} = {};", type, local_.acc, initial(e)));
       if (whole && parallel_) share_reduction(e);
       for (const int id : e.bound) out_.open_loop(scalar_.index_name(id), scalar_.extent_of_variable(id));
       out_.line(combine(e, scalar_.value(e.arguments[0], class_of(e)), type));
       close_loops(e.bound.size());
-      store("acc", type);
+      store(local_.acc, type);
     }
     close_loops(s_.target_indices.size());
   }
@@ -140,24 +155,26 @@ class plain_emitter {
     if (e.reducer == reduction::prod) op = "*";
     if (e.reducer == reduction::any) op = "||";
     if (e.reducer == reduction::all) op = "&&";
-    if (!op.empty()) out_.line(fmt::format("#pragma omp parallel for schedule(static) num_threads(threads) reduction({} : acc)", op));
+    if (!op.empty())
+      out_.line(fmt::format("#pragma omp parallel for schedule(static) num_threads(threads) reduction({} : {})", op, local_.acc));
   }
 
   /// argmax and argmin: the first position, row-major over the bound indices, whose value no other exceeds.
   void search(const expression& e) {
     const expression& body = s_.nodes[static_cast<std::size_t>(e.arguments[0])];
     const value_class type = body.type == value_class::boolean ? value_class::integer : body.type;
-    out_.line(fmt::format("{} best = 0;", scalar_.type_text(type)));
-    out_.line("int64_t best_at = -1, position = 0;");
+    const auto& [acc, best, best_at, candidate, position] = local_;
+    out_.line(fmt::format("{} {} = 0;", scalar_.type_text(type), best));
+    out_.line(fmt::format("int64_t {} = -1, {} = 0;", best_at, position));
     for (const int id : e.bound) out_.open_loop(scalar_.index_name(id), scalar_.extent_of_variable(id));
-    out_.line(fmt::format("const {} candidate = {};", scalar_.type_text(type), scalar_.value(e.arguments[0], type)));
-    out_.open(fmt::format("if (best_at < 0 || candidate {} best)", e.reducer == reduction::argmax ? ">" : "<"));
-    out_.line("best = candidate;");
-    out_.line("best_at = position;");
+    out_.line(fmt::format("const {} {} = {};", scalar_.type_text(type), candidate, scalar_.value(e.arguments[0], type)));
+    out_.open(fmt::format("if ({} < 0 || {} {} {})", best_at, candidate, e.reducer == reduction::argmax ? ">" : "<", best));
+    out_.line(fmt::format("{} = {};", best, candidate));
+    out_.line(fmt::format("{} = {};", best_at, position));
     out_.close();
-    out_.line("++position;");
+    out_.line(fmt::format("++{};", position));
     close_loops(e.bound.size());
-    store("best_at", "int64_t");
+    store(best_at, "int64_t");
   }
 
   void scan(const expression& e) {
@@ -167,10 +184,10 @@ class plain_emitter {
       if (id != along) outer.push_back(id);
     open_loops(outer);
     const std::string type = accumulator_type(e);
-    out_.line(fmt::format("{} acc = {};", type, initial(e)));
+    out_.line(fmt::format("{} {} = {};", type, local_.acc, initial(e)));
     out_.open_loop(scalar_.index_name(along), scalar_.extent_of_variable(along));
     out_.line(combine(e, scalar_.value(e.arguments[0], class_of(e)), type));
-    store("acc", type);
+    store(local_.acc, type);
     out_.close();
     close_loops(outer.size());
   }
@@ -179,6 +196,7 @@ class plain_emitter {
   const fusion_group& group_;
   const statement& s_;
   scalar_expression scalar_;
+  local_names local_;
   std::int64_t collapse_;
   bool parallel_;
   source_writer out_;

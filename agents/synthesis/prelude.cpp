@@ -83,8 +83,8 @@ const std::set<std::string, std::less<>>& reserved_names() {
         "NAN", "abs", "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sqrt", "cbrt", "pow", "tanh", "erf", "erfc", "sin", "cos",
         "tan", "floor", "ceil", "round", "trunc", "rint", "fma", "fabs", "fmin", "fmax", "fmod", "min", "max", "isnan", "isinf", "memcpy",
         "memset", "malloc", "free", "aligned_alloc", "main", "errno", "assert", "I", "M_PI", "VL",
-        // names of the emitted file itself, and locals of emitted loops
-        "acc", "best", "best_at", "candidate", "position", "launch", "in", "out", "n_in", "n_out", "ctx", "workspace", "threads"};
+        // names of the emitted file itself
+        "launch", "in", "out", "n_in", "n_out", "ctx", "workspace", "threads"};
     for (const piece& p : pieces())
       for (const std::string_view text : p.text) collect_names(text, names);
     return names;
@@ -151,7 +151,9 @@ std::string emitted_name(const std::string& name) {
   if (safe.empty()) safe = "t";
   const bool taken = safe != name || std::isdigit(static_cast<unsigned char>(safe.front())) != 0 || safe.starts_with("ks_") ||
                      safe.starts_with("KS_") || reserved_names().contains(safe);
-  return taken ? "t_" + safe + "_t" : safe;
+  if (!taken) return safe;
+  return (std::isdigit(static_cast<unsigned char>(safe.front())) != 0 || safe.starts_with("ks_") || safe.starts_with("KS_") ? "v_" : "") +
+         safe + "_v";
 }
 
 }  // namespace kernsmith::agents
