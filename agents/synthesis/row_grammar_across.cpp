@@ -21,7 +21,7 @@ bool scans_real_sum(const row_program& p, const row_statement& s) {
 void body_writer::declare_across(text_block& out, const sweep& w) {
   for (const int i : w.sinks) {
     const row_statement& s = at(i);
-    const std::string name = write_.tensor_name(s.tensor);
+    const std::string name = write_.stem(s.tensor);
     const std::string type = accumulator_type(s);
     if (s.kind == role::reduce && is_compensated(p_, s)) {
       out.line(fmt::format("precise {}_sum[V];", name));
@@ -44,7 +44,7 @@ void body_writer::step_sinks_across(lane_scope& scope, const sweep& w) {
   text_block& body = *scope.body;
   for (const int i : w.sinks) {
     const row_statement& s = at(i);
-    const std::string name = write_.tensor_name(s.tensor);
+    const std::string name = write_.stem(s.tensor);
     if (s.kind == role::map) {
       const std::string value = write_.value_of(i, scope);
       store_lanes(body, s, value, s.type, scope.lane);
@@ -86,7 +86,7 @@ void body_writer::finish_across(text_block& out, const sweep& w) {
   for (const int i : w.sinks) {
     const row_statement& s = at(i);
     if (s.kind != role::reduce) continue;
-    const std::string name = write_.tensor_name(s.tensor);
+    const std::string name = write_.stem(s.tensor);
     const value_class type = is_position(s.reducer) ? value_class::integer : accumulated_as(s);
     std::string mine = name + "_acc[v]";
     if (is_position(s.reducer))
@@ -163,8 +163,8 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
       put(fmt::format("const int64_t {0}_end = std::min<int64_t>({1}, {0}_block + {2});", name, to, across_block));
       for (const int i : w.sinks)
         if (compensated(i)) {
-          put(fmt::format("real {}_part[V];", write_.tensor_name(at(i).tensor)));
-          put(fmt::format("fill({}_part, splat(0.0));", write_.tensor_name(at(i).tensor)));
+          put(fmt::format("real {}_part[V];", write_.stem(at(i).tensor)));
+          put(fmt::format("fill({}_part, splat(0.0));", write_.stem(at(i).tensor)));
         }
       put(fmt::format("for (int64_t {0} = {0}_block; {0} < {0}_end; ++{0}) {{", name));
     } else {
@@ -191,7 +191,7 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
     put("}");
     if (blocked && opened == static_cast<int>(w.over.size()) + 1)
       for (const int i : w.sinks)
-        if (compensated(i)) put(fmt::format("for (int v = 0; v < V; ++v) {0}_sum[v].add({0}_part[v]);", write_.tensor_name(at(i).tensor)));
+        if (compensated(i)) put(fmt::format("for (int v = 0; v < V; ++v) {0}_sum[v].add({0}_part[v]);", write_.stem(at(i).tensor)));
   }
   out.line("}");
   finish_across(out, w);

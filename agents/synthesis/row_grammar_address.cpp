@@ -24,12 +24,20 @@ std::string expression_writer::fresh(const std::string& base) {
 }
 
 std::string expression_writer::tensor_name(int tensor) const {
-  return emitted_name(p_.tensor(tensor).name);
+  return p_.names.tensors[static_cast<std::size_t>(tensor)];
+}
+
+std::string expression_writer::stem(int tensor) const {
+  return p_.names.stems[static_cast<std::size_t>(tensor)];
+}
+
+std::string expression_writer::axis_name(int axis) const {
+  return p_.names.axes[static_cast<std::size_t>(axis)];
 }
 
 std::string expression_writer::value_name(const row_statement& s) const {
   const bool per_row = s.kind == role::point || s.kind == role::reduce;
-  return emitted_name(p_.tensor(s.tensor).name) + (per_row ? "_row" : "_v");
+  return stem(s.tensor) + (per_row ? "_row" : "_v");
 }
 
 bool expression_writer::in_lanes(const row_statement& s) const {
@@ -41,7 +49,7 @@ std::string expression_writer::extent_text(const extent& e) const {
   if (e.constant != 1 || e.axes.empty()) text = fmt::format("{}", e.constant);
   for (const int a : e.axes) {
     if (!text.empty()) text += " * ";
-    text += emitted_name(p_.ir->axes[static_cast<std::size_t>(a)].name);
+    text += axis_name(a);
   }
   return text;
 }
@@ -63,7 +71,7 @@ std::string expression_writer::affine(const index_expression& index, const index
     std::string term;
     const std::int64_t size = t.coefficient < 0 ? -t.coefficient : t.coefficient;
     if (size != 1 || (t.axes.empty() && t.index < 0)) term = fmt::format("{}", size);
-    for (const int a : t.axes) term += (term.empty() ? "" : " * ") + emitted_name(p_.ir->axes[static_cast<std::size_t>(a)].name);
+    for (const int a : t.axes) term += (term.empty() ? "" : " * ") + axis_name(a);
     if (t.index >= 0) term += (term.empty() ? "" : " * ") + name_of(t.index, names);
     add(t.coefficient < 0, term);
   }
@@ -125,7 +133,7 @@ std::string expression_writer::buffer_address(int statement, const lane_scope& s
       offset = fmt::format("{} * {} + {}", in_parentheses(offset), in_parentheses(class_extent(c)), class_name(c));
   }
   if (plan_.where == lanes::across) offset = fmt::format("({} * V + v) * W", in_parentheses(offset));
-  return fmt::format("{}_buffer + ({})", tensor_name(p_.statements[static_cast<std::size_t>(statement)].tensor), offset);
+  return fmt::format("{}_buffer + ({})", stem(p_.statements[static_cast<std::size_t>(statement)].tensor), offset);
 }
 
 value_class expression_writer::class_of(dtype type) {

@@ -45,7 +45,7 @@ void body_writer::declare_buffers(text_block& out) {
       std::string count;
       for (const int c : w.over) count += (count.empty() ? "" : " * ") + write_.class_extent(c);
       count += plan_.where == lanes::across ? " * V * W" : " + W";
-      out.line(fmt::format("{0}* const {1}_buffer = row_buffer<{2}, {0}>({3});", element, write_.tensor_name(s.tensor), which++, count));
+      out.line(fmt::format("{0}* const {1}_buffer = row_buffer<{2}, {0}>({3});", element, write_.stem(s.tensor), which++, count));
     }
 }
 
@@ -80,7 +80,7 @@ void body_writer::store_lanes(text_block& out, const row_statement& s, const std
     return;
   }
   const index_names shifted = {{lane, fmt::format("({} + l)", write_.class_name(lane))}};
-  const std::string name = write_.fresh(write_.tensor_name(s.tensor) + "_lanes");
+  const std::string name = write_.fresh(write_.stem(s.tensor) + "_lanes");
   const std::string storage = storage_type(stored);
   out.line(fmt::format("const {} {} = {};", real ? "real" : "whole", name, text));
   const std::string element = !real ? fmt::format("{}({}[l])", storage, name) : fmt::format("from_double<{}>(double({}[l]))", storage, name);

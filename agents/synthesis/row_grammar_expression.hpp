@@ -62,6 +62,9 @@ class expression_writer {
   [[nodiscard]] std::string class_extent(int index) const { return extent_text(p_.classes[static_cast<std::size_t>(index)].size); }
   [[nodiscard]] const std::string& class_name(int index) const { return p_.classes[static_cast<std::size_t>(index)].name; }
   [[nodiscard]] std::string tensor_name(int tensor) const;
+  /// What the names of values derived from a tensor begin with.
+  [[nodiscard]] std::string stem(int tensor) const;
+  [[nodiscard]] std::string axis_name(int axis) const;
   /// Name of the value of a statement: "m_row" for a scalar per row, "e_v" in lanes.
   [[nodiscard]] std::string value_name(const row_statement& s) const;
   /// Is the row value of this point or reduce statement spread over lanes (an element of an array of vectors)?
@@ -98,7 +101,7 @@ class expression_writer {
   std::string vector_divide(const row_statement& s, const expression& e, lane_scope& scope);
   std::string vector_cast(const row_statement& s, const expression& e, lane_scope& scope);
   std::string nested(int statement, lane_scope& scope);
-  std::string spread(const std::string& scalar_text, value_class type, lane_scope& scope);
+  std::string spread(const std::string& scalar_text, value_class type, lane_scope& scope, int source_tensor = -1);
   std::string hold(const std::string& text, value_class type, const std::string& base, lane_scope& scope);
 
   const row_program& p_;

@@ -17,7 +17,7 @@ constexpr int inner_block = 8192;
 void body_writer::declare_inner(text_block& out, const sweep& w) {
   for (const int i : w.sinks) {
     const row_statement& s = at(i);
-    const std::string name = write_.tensor_name(s.tensor);
+    const std::string name = write_.stem(s.tensor);
     if (s.kind == role::scan) {
       out.line(fmt::format("{} {}_carry = {};", scalar_type(accumulated_as(s)), name, initial_scalar(s)));
     } else if (s.kind == role::reduce && is_compensated(p_, s)) {
@@ -36,7 +36,7 @@ void body_writer::declare_inner(text_block& out, const sweep& w) {
 
 /// The first position of the extreme value, lane by lane. NaN is never better than what stands, but a NaN at position 0 stays.
 void body_writer::position_step(text_block& body, const row_statement& s, const std::string& value, int lane) {
-  const std::string name = write_.tensor_name(s.tensor);
+  const std::string name = write_.stem(s.tensor);
   const char* const slot = plan_.where == lanes::inner ? "u" : "v";
   const char* const order = s.reducer == reduction::argmax ? ">" : "<";
   const std::string best = fmt::format("{}_acc[{}]", name, slot), where = fmt::format("{}_at[{}]", name, slot);
@@ -54,7 +54,7 @@ void body_writer::position_step(text_block& body, const row_statement& s, const 
 
 void body_writer::scan_step_inner(lane_scope& scope, int i) {
   const row_statement& s = at(i);
-  const std::string name = write_.tensor_name(s.tensor);
+  const std::string name = write_.stem(s.tensor);
   const value_class type = accumulated_as(s);
   const bool real = type == value_class::real;
   const std::string value = write_.vector(s, s.value, type, scope);
@@ -73,7 +73,7 @@ void body_writer::scan_step_inner(lane_scope& scope, int i) {
 void body_writer::step_sinks_inner(lane_scope& scope, const sweep& w) {
   for (const int i : w.sinks) {
     const row_statement& s = at(i);
-    const std::string name = write_.tensor_name(s.tensor);
+    const std::string name = write_.stem(s.tensor);
     if (s.kind == role::scan) {
       scan_step_inner(scope, i);
     } else if (s.kind == role::map) {
@@ -92,7 +92,7 @@ void body_writer::step_sinks_inner(lane_scope& scope, const sweep& w) {
 }
 
 void body_writer::finish_position(text_block& out, const row_statement& s) {
-  const std::string name = write_.tensor_name(s.tensor);
+  const std::string name = write_.stem(s.tensor);
   const std::string type = scalar_type(accumulated_as(s));
   const bool real = accumulated_as(s) == value_class::real;
   const char* const order = s.reducer == reduction::argmax ? ">" : "<";
@@ -111,7 +111,7 @@ void body_writer::finish_inner(text_block& out, const sweep& w) {
   for (const int i : w.sinks) {
     const row_statement& s = at(i);
     if (s.kind != role::reduce) continue;
-    const std::string name = write_.tensor_name(s.tensor);
+    const std::string name = write_.stem(s.tensor);
     if (is_position(s.reducer)) {
       finish_position(out, s);
     } else {
@@ -170,8 +170,8 @@ void body_writer::sweep_inner(text_block& out, const sweep& w) {
     ++depth;
     for (const int i : w.sinks)
       if (at(i).kind == role::reduce && is_compensated(p_, at(i))) {
-        put(fmt::format("real {}_part[U];", write_.tensor_name(at(i).tensor)));
-        put(fmt::format("fill({}_part, splat(0.0));", write_.tensor_name(at(i).tensor)));
+        put(fmt::format("real {}_part[U];", write_.stem(at(i).tensor)));
+        put(fmt::format("fill({}_part, splat(0.0));", write_.stem(at(i).tensor)));
       }
   }
   const std::string from = blocked ? "block" : begin, to = blocked ? fmt::format("std::min<int64_t>({}, block + {})", end, inner_block) : end;
@@ -181,7 +181,7 @@ void body_writer::sweep_inner(text_block& out, const sweep& w) {
   if (blocked) {
     for (const int i : w.sinks)
       if (at(i).kind == role::reduce && is_compensated(p_, at(i)))
-        put(fmt::format("{0}_sum.add(fold({0}_part, std::plus<>{{}}));", write_.tensor_name(at(i).tensor)));
+        put(fmt::format("{0}_sum.add(fold({0}_part, add));", write_.stem(at(i).tensor)));
     --depth;
     put("}");
   }

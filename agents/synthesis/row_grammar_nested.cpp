@@ -52,7 +52,7 @@ std::string expression_writer::nested(int statement, lane_scope& scope) {
   bool blocked = false;
   for (const int i : together) {
     const row_statement& s = p_.statements[static_cast<std::size_t>(i)];
-    const std::string name = tensor_name(s.tensor);
+    const std::string name = stem(s.tensor);
     if (is_compensated(p_, s)) {
       out.line(fmt::format("precise {}_sum;", name));
       blocked = true;
@@ -75,7 +75,7 @@ std::string expression_writer::nested(int statement, lane_scope& scope) {
       ++depth;
       for (const int i : together)
         if (is_compensated(p_, p_.statements[static_cast<std::size_t>(i)]))
-          put(fmt::format("real {}_part = splat(0.0);", tensor_name(p_.statements[static_cast<std::size_t>(i)].tensor)));
+          put(fmt::format("real {}_part = splat(0.0);", stem(p_.statements[static_cast<std::size_t>(i)].tensor)));
       put(fmt::format("for (int64_t {0} = {0}_block; {0} < std::min<int64_t>({1}, {0}_block + {2}); ++{0}) {{", name, extent, nested_block));
     } else {
       put(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0}) {{", name, extent));
@@ -88,7 +88,7 @@ std::string expression_writer::nested(int statement, lane_scope& scope) {
   inner.body = &inside;
   for (const int i : together) {
     const row_statement& s = p_.statements[static_cast<std::size_t>(i)];
-    const std::string acc = tensor_name(s.tensor) + (is_compensated(p_, s) ? "_part" : "_acc");
+    const std::string acc = stem(s.tensor) + (is_compensated(p_, s) ? "_part" : "_acc");
     const std::string value = vector(s, s.value, accumulated_as(s), inner);
     inside.line(fmt::format("{} = {};", acc, update_lanes(s, acc, value)));
   }
@@ -99,13 +99,13 @@ std::string expression_writer::nested(int statement, lane_scope& scope) {
     if (*c != innermost || !blocked) continue;
     for (const int i : together)
       if (is_compensated(p_, p_.statements[static_cast<std::size_t>(i)]))
-        put(fmt::format("{0}_sum.add({0}_part);", tensor_name(p_.statements[static_cast<std::size_t>(i)].tensor)));
+        put(fmt::format("{0}_sum.add({0}_part);", stem(p_.statements[static_cast<std::size_t>(i)].tensor)));
     --depth;
     put("}");
   }
   for (const int i : together) {
     const row_statement& s = p_.statements[static_cast<std::size_t>(i)];
-    const std::string text = tensor_name(s.tensor) + (is_compensated(p_, s) ? "_sum.value()" : "_acc");
+    const std::string text = stem(s.tensor) + (is_compensated(p_, s) ? "_sum.value()" : "_acc");
     const std::string name = fresh(value_name(s));
     const std::string value = convert_lanes(text, accumulated_as(s), s.type);
     out.line(fmt::format("const {} {} = {};", s.type == value_class::real ? "real" : "whole", name, rounded_to_tensor(s, value, s.type)));

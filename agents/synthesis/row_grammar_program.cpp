@@ -1,5 +1,7 @@
 #include "agents/synthesis/row_grammar_program.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -7,6 +9,7 @@
 
 #include "agents/synthesis/prelude.hpp"
 #include "agents/synthesis/row_grammar_range.hpp"
+#include "agents/synthesis/row_grammar_support.hpp"
 
 namespace kernsmith::agents::row {
 namespace {
@@ -38,6 +41,7 @@ class builder {
     p_.name = group.name;
   }
   std::optional<row_program> build() {
+    choose_names();
     if (!number_writers() || !unify() || !rename() || !place()) return std::nullopt;
     collapse();
     if (!check_nested() || !check_recompute() || !check_positions()) return std::nullopt;
@@ -51,6 +55,27 @@ class builder {
  private:
   const statement& source(std::size_t position) const { return ir_.statements[static_cast<std::size_t>(group_.statements[position])]; }
   std::size_t count() const { return group_.statements.size(); }
+
+  /// A trailing underscore tells the problem's names from the functions' vocabulary: the IR's names never end in one.
+  void choose_names() {
+    const std::set<std::string>& vocabulary = support_vocabulary();
+    const auto local = [&](const std::string& name) { return vocabulary.contains(name) ? name + "_" : name; };
+    std::set<std::string> all;
+    for (const tensor_declaration& t : ir_.tensors) p_.names.tensors.push_back(local(t.name));
+    for (const axis& a : ir_.axes) p_.names.axes.push_back(local(a.name));
+    all.insert(p_.names.tensors.begin(), p_.names.tensors.end());
+    all.insert(p_.names.axes.begin(), p_.names.axes.end());
+    for (const std::string& name : p_.names.tensors) {
+      std::string stem = name;
+      const auto clashes = [&] {
+        return std::any_of(all.begin(), all.end(), [&](const std::string& other) { return other.starts_with(stem + "_"); }) ||
+               std::any_of(vocabulary.begin(), vocabulary.end(), [&](const std::string& other) { return other.starts_with(stem + "_"); }) ||
+               std::find(p_.names.stems.begin(), p_.names.stems.end(), stem) != p_.names.stems.end();
+      };
+      for (int number = 1; clashes(); ++number) stem = fmt::format("{}{}", name, number);
+      p_.names.stems.push_back(stem);
+    }
+  }
 
   bool number_writers() {
     p_.writer.assign(ir_.tensors.size(), -1);
@@ -84,8 +109,10 @@ class builder {
         }
       }
     join_unlinked(classes);
+    if (!distinct_in_each_statement(classes)) return false;
+    join_namesakes(classes);
     number_classes(classes);
-    return distinct_in_each_statement();
+    return true;
   }
 
   /// Statements that share no tensor (two outputs of the same shape) are walked together when their targets agree from the front.
@@ -105,18 +132,39 @@ class builder {
     }
   }
 
+  /// Indices of the same name and extent are one, unless a statement has both: sweeps over them can then be shared.
+  void join_namesakes(unifier& classes) {
+    for (std::size_t i = 1; i < count(); ++i)
+      for (std::size_t v = 0; v < source(i).variables.size(); ++v)
+        for (std::size_t j = 0; j < i; ++j)
+          for (std::size_t w = 0; w < source(j).variables.size(); ++w) {
+            const index_variable &a = source(i).variables[v], &b = source(j).variables[w];
+            if (a.name != b.name || a.extent != b.extent) continue;
+            unifier joined = classes;
+            joined.join(slot(i, static_cast<int>(v)), slot(j, static_cast<int>(w)));
+            if (distinct_in_each_statement(joined)) classes = joined;
+          }
+  }
+
   void number_classes(unifier& classes) {
     std::map<int, int> numbers;
-    std::set<std::string> taken;
-    for (const tensor_declaration& t : ir_.tensors) taken.insert(emitted_name(t.name));
-    for (const axis& a : ir_.axes) taken.insert(emitted_name(a.name));
+    std::set<std::string> taken = support_vocabulary();
+    for (const std::string& name : p_.names.tensors) taken.insert(name);
+    for (const std::string& name : p_.names.axes) taken.insert(name);
+    // "<stem>_..." is kept for derived values, of indices too.
+    const auto is_free = [&](const std::string& name) {
+      return !taken.contains(name) && std::none_of(taken.begin(), taken.end(), [&](const std::string& other) {
+        return other.starts_with(name + "_") || name.starts_with(other + "_");
+      });
+    };
     for (std::size_t i = 0; i < count(); ++i)
       for (std::size_t v = 0; v < source(i).variables.size(); ++v) {
         const int root = classes.find(slot(i, static_cast<int>(v)));
         if (!numbers.contains(root)) {
           numbers[root] = static_cast<int>(p_.classes.size());
           std::string name = emitted_name(source(i).variables[v].name);
-          while (taken.contains(name)) name += "_at";
+          const std::string wanted = name;
+          for (int number = 1; !is_free(name); ++number) name = fmt::format("{}{}", wanted, number);
           taken.insert(name);
           p_.classes.push_back({name, extent_from(source(i).variables[v].extent), true});
         }
@@ -124,11 +172,11 @@ class builder {
       }
   }
 
-  bool distinct_in_each_statement() const {
+  bool distinct_in_each_statement(unifier& classes) const {
     for (std::size_t i = 0; i < count(); ++i) {
       std::set<int> seen;
       for (std::size_t v = 0; v < source(i).variables.size(); ++v)
-        if (!seen.insert(class_of_[static_cast<std::size_t>(slot(i, static_cast<int>(v)))]).second) return false;
+        if (!seen.insert(classes.find(slot(i, static_cast<int>(v)))).second) return false;
     }
     return true;
   }
@@ -417,6 +465,10 @@ void builder::merge(int outer, int inner) {
 }
 
 }  // namespace
+
+std::optional<row_program> analyse(const tensor_ir& ir, const fusion_group& group) {
+  return builder(ir, group).build();
+}
 
 bool row_program::is_parallel(int index) const {
   return std::find(parallel.begin(), parallel.end(), index) != parallel.end();

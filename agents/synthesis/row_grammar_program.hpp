@@ -47,6 +47,13 @@ struct row_statement {
   std::string text;                      ///< as written
 };
 
+/// Names inside the emitted functions: the problem's own, changed where they would hide a name of the functions' vocabulary.
+struct local_names {
+  std::vector<std::string> tensors;  ///< per tensor of the IR
+  std::vector<std::string> stems;    ///< per tensor: what the names of derived values begin with; "<stem>_..." is nobody else's name
+  std::vector<std::string> axes;
+};
+
 struct row_program {
   const tensor_ir* ir = nullptr;
   std::string name;
@@ -54,6 +61,7 @@ struct row_program {
   std::vector<std::vector<extent>> shapes;  ///< per tensor of the IR, collapsed like the classes
   std::vector<row_statement> statements;
   std::vector<int> writer;    ///< per tensor: position in `statements`, or -1
+  local_names names;
   std::vector<int> parallel;  ///< classes, outermost first
   bool wide = false;          ///< computed in double / int64 lanes instead of float / int32
 

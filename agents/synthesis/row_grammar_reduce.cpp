@@ -60,16 +60,16 @@ std::string update_lanes(const row_statement& s, const std::string& into, const 
 
 std::string merger(const row_statement& s) {
   switch (s.reducer) {
-    case reduction::sum: return "std::plus<>{}";
-    case reduction::prod: return "std::multiplies<>{}";
+    case reduction::sum: return "add";
+    case reduction::prod: return "multiply";
     case reduction::max:
-    case reduction::argmax: return "[](auto a, auto b) { return larger(a, b); }";
+    case reduction::argmax: return "largest";
     case reduction::min:
-    case reduction::argmin: return "[](auto a, auto b) { return smaller(a, b); }";
-    case reduction::any: return "std::bit_or<>{}";
-    case reduction::all: return "std::bit_and<>{}";
+    case reduction::argmin: return "smallest";
+    case reduction::any: return "either";
+    case reduction::all: return "both";
   }
-  return "std::plus<>{}";
+  return "add";
 }
 
 std::string scalar_type(value_class type) {

@@ -40,7 +40,7 @@ std::string expression_writer::scalar(const row_statement& s, int node, value_cl
       }
       break;
     case expression_kind::index: text = name_of(e.symbol, names); break;
-    case expression_kind::axis: text = emitted_name(p_.ir->axes[static_cast<std::size_t>(e.symbol)].name); break;
+    case expression_kind::axis: text = axis_name(e.symbol); break;
     case expression_kind::load: {
       const int from = p_.written_by(e.symbol);
       if (from < 0) {

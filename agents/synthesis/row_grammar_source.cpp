@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+
 #include "agents/synthesis/prelude.hpp"
 #include "agents/synthesis/row_grammar_body.hpp"
 #include "agents/synthesis/row_grammar_range.hpp"
@@ -33,8 +34,7 @@ class source_writer {
       : p_(p), plan_(chosen), machine_(machine), body_(p, chosen), write_(p, chosen) {
     inner_ = plan_.where == lanes::inner;
     streams_ = plan_.how != stores::cached && can_stream(p, chosen);
-    fixed_ = plan_.fixed > 0 ? emitted_name(p_.ir->axes[static_cast<std::size_t>(
-                                   p_.classes[static_cast<std::size_t>(plan_.fixed_class)].size.axes[0])].name)
+    fixed_ = plan_.fixed > 0 ? write_.axis_name(p_.classes[static_cast<std::size_t>(plan_.fixed_class)].size.axes[0])
                              : std::string();
   }
 
@@ -47,7 +47,7 @@ class source_writer {
     for (const std::string& piece : body_.preludes()) group.preludes.insert(piece);
     const std::string space = emitted_name(p_.name) + "_group";
     group.functions = fmt::format("namespace {} {{\n\n{}\n{}\n}}  // namespace {}\n", space, support_text(functions, p_.wide), functions, space);
-    group.call = fmt::format("if (!{}::compute({}, ctx->threads)) return 1;\n", space, arguments());
+    group.call = fmt::format("if (!{}::compute({}, ctx->threads)) return 1;\n", space, launch_arguments());
     for (const row_statement& s : p_.statements)
       if (s.stored && p_.tensor(s.tensor).role == tensor_role::intermediate) group.stored.push_back(s.tensor);
     return group;
@@ -57,6 +57,7 @@ class source_writer {
   struct parameter {
     std::string type;  ///< with trailing space or " __restrict "
     std::string name;
+    std::string outside;  ///< its name in launch()
   };
 
   void collect_parameters(const std::string& code) {
@@ -68,11 +69,13 @@ class source_writer {
       if (s.stored) written.push_back(s.tensor);
     }
     const auto name = [&](int tensor) { return write_.tensor_name(tensor); };
-    for (const int t : read) parameters_.push_back({fmt::format("const {}* __restrict ", storage_type(p_.tensor(t).type)), name(t)});
-    for (const int t : written) parameters_.push_back({fmt::format("{}* __restrict ", storage_type(p_.tensor(t).type)), name(t)});
+    for (const int t : read) parameters_.push_back({fmt::format("const {}* __restrict ", storage_type(p_.tensor(t).type)), name(t), p_.tensor(t).name});
+    for (const int t : written) parameters_.push_back({fmt::format("{}* __restrict ", storage_type(p_.tensor(t).type)), name(t), p_.tensor(t).name});
     std::string everywhere = code + loop_extents();
-    for (const axis& a : p_.ir->axes)
-      if (mentions_word(everywhere, emitted_name(a.name))) parameters_.push_back({"int64_t ", emitted_name(a.name)});
+    for (std::size_t a = 0; a < p_.ir->axes.size(); ++a) {
+      const std::string local = write_.axis_name(static_cast<int>(a));
+      if (mentions_word(everywhere, local)) parameters_.push_back({"int64_t ", local, p_.ir->axes[a].name});
+    }
   }
 
   /// Every extent that the loops outside the body mention.
@@ -92,6 +95,12 @@ class source_writer {
   std::string arguments() const {
     std::string text;
     for (const parameter& one : parameters_) text += (text.empty() ? "" : ", ") + one.name;
+    return text;
+  }
+
+  std::string launch_arguments() const {
+    std::string text;
+    for (const parameter& one : parameters_) text += (text.empty() ? "" : ", ") + one.outside;
     return text;
   }
 
@@ -170,10 +179,11 @@ class source_writer {
   }
 
   std::string team_start() const {
-    return "    std::vector<char> slots(size_t(2 * threads) * slot_bytes);\n"
+    return "    char* const slots = static_cast<char*>(std::aligned_alloc(64, size_t(2 * threads) * slot_bytes));\n"
+           "    if (slots == nullptr) std::abort();\n"
            "#pragma omp parallel num_threads(threads)\n"
            "    {\n"
-           "      team crew{omp_get_thread_num(), omp_get_num_threads(), slots.data()};\n";
+           "      team crew{omp_get_thread_num(), omp_get_num_threads(), slots};\n";
   }
   std::string fence(const char* indent) const { return streams_ ? fmt::format("{}if (kStream) _mm_sfence();\n", indent) : ""; }
 
@@ -185,7 +195,7 @@ class source_writer {
       text += fmt::format("  if (threads > 1 && rows < 2 * threads && {} >= {}) {{  // few long rows: all threads share each\n",
                           product(plan_.sweeps.front().over), team_minimum);
       text += team_start();
-      text += "      for (int64_t row_number = 0; row_number < rows; ++row_number) " + call + fence("      ") + "    }\n    return;\n  }\n";
+      text += "      for (int64_t row_number = 0; row_number < rows; ++row_number) " + call + fence("      ") + "    }\n    std::free(slots);\n    return;\n  }\n";
     }
     const std::string schedule = plan_.chunk > 0 ? fmt::format("schedule(static, {})", plan_.chunk) : std::string("schedule(static)");
     text += "#pragma omp parallel num_threads(threads)\n  {\n    team crew;\n";
@@ -215,7 +225,7 @@ class source_writer {
                           product(plan_.sweeps.front().over), team_minimum / 16);
       text += team_start();
       text += "      for (int64_t row_number = 0; row_number < rows; ++row_number) task(row_number, 0, extent, crew);\n";
-      text += fence("      ") + "    }\n    return;\n  }\n";
+      text += fence("      ") + "    }\n    std::free(slots);\n    return;\n  }\n";
     }
     text += "#pragma omp parallel num_threads(threads)\n  {\n    team crew;\n#pragma omp for schedule(static)\n";
     text += "    for (int64_t piece = 0; piece < rows * spans; ++piece) {\n";
@@ -228,7 +238,6 @@ class source_writer {
   std::string decisions() const {
     std::string text;
     for (const row_statement& s : p_.statements) {
-      if (s.text.empty()) continue;
       std::string one = s.text;
       std::replace(one.begin(), one.end(), '\n', ' ');
       text += "//   " + one + "\n";

@@ -29,7 +29,7 @@ constexpr int W = VLD;
 )cpp";
 
 // In dependency order. {L} and {S} stand for the prelude's loads and stores of reals, {WL} and {WS} of whole numbers, {R} and {RW} for its conversions.
-constexpr std::array<function, 31> functions = {{
+constexpr std::array<function, 33> functions = {{
     {"splat", "inline real splat(double x) { return {SET}; }\n"},
     {"splat_whole", "inline whole splat_whole(int64_t x) { return {SETW}; }\n"},
     {"lane_numbers", "inline whole lane_numbers() { return {LANES}; }\n"},
@@ -177,6 +177,15 @@ inline T across_lanes(V x, F merge) {
   return all;
 }
 )cpp"},
+    {"add multiply both either", R"cpp(// Ways to merge accumulators.
+constexpr auto add = [](auto a, auto b) { return a + b; };
+constexpr auto multiply = [](auto a, auto b) { return a * b; };
+constexpr auto both = [](auto a, auto b) { return a & b; };
+constexpr auto either = [](auto a, auto b) { return a | b; };
+)cpp"},
+    {"largest smallest", R"cpp(constexpr auto largest = [](auto a, auto b) { return larger(a, b); };
+constexpr auto smallest = [](auto a, auto b) { return smaller(a, b); };
+)cpp"},
     {"precise", R"cpp(// A sum of partial sums with its rounding error (Knuth's two-sum), so that long rows lose nothing.
 struct precise {
   real total = {}, error = {};
@@ -237,7 +246,7 @@ inline T* row_buffer(int64_t count) {
     std::free(own.data);
     own.data = static_cast<T*>(std::aligned_alloc(64, (size_t(count) * sizeof(T) + 63) / 64 * 64));
     own.count = own.data != nullptr ? count : 0;
-    if (own.data == nullptr) throw std::bad_alloc();
+    if (own.data == nullptr) std::abort();
   }
   return own.data;
 }
@@ -309,8 +318,8 @@ std::string fill_in(std::string_view text, bool wide) {
       {"{S}", "vstore", "vstored"},
       {"{WL}", "viload", "vlload"},
       {"{WS}", "vistore", "vlstore"},
-      {"{MAX}", "vmax_nan", "vmax_nan"},
-      {"{MIN}", "vmin_nan", "vmin_nan"},
+      {"{MAX}", "vmax", "vmax"},
+      {"{MIN}", "vmin", "vmin"},
       {"{SMAX}", "a != a ? a : (a > b ? a : b)", "a != a ? a : (a > b ? a : b)"},
       {"{SMIN}", "a != a ? a : (a < b ? a : b)", "a != a ? a : (a < b ? a : b)"},
       {"{H}", "vi", "vl"},
@@ -338,6 +347,25 @@ std::string support_text(const std::string& code, bool wide) {
   std::string text = fill_in(wide ? wide_lanes : narrow_lanes, wide);
   for (const std::string_view part : chosen) text += fill_in(part, wide);
   return text;
+}
+
+const std::set<std::string>& support_vocabulary() {
+  static const std::set<std::string> all = [] {
+    std::set<std::string> names = {"U",       "V",     "u",     "v",     "l",         "lanes",   "first",  "count", "row_number",  "crew",
+                                   "part",    "block", "row",   "strip", "run",       "compute", "task",   "span",  "spans",       "rows",
+                                   "extent",  "piece", "begin", "end",   "threads",   "kStream", "kFixed", "kFull", "past_caches", "slots",
+                                   "divide_by", "constant", "real", "whole", "real_element", "whole_element", "W", "range", "slot_bytes", "std", "INT32_MAX", "INFINITY", "NAN"};
+    for (const function& f : functions) {
+      std::string_view words = f.names;
+      while (!words.empty()) {
+        const std::size_t end = std::min(words.find(' '), words.size());
+        names.emplace(words.substr(0, end));
+        words.remove_prefix(std::min(end + 1, words.size()));
+      }
+    }
+    return names;
+  }();
+  return all;
 }
 
 std::set<std::string> support_preludes(bool wide) {

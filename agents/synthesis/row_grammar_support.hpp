@@ -9,6 +9,9 @@ namespace kernsmith::agents::row {
 /// Definitions of the support functions that `code` mentions (and of those that these mention), for float / int32 or double / int64 lanes.
 [[nodiscard]] std::string support_text(const std::string& code, bool wide);
 
+/// Every name that emitted row functions use for themselves.
+[[nodiscard]] const std::set<std::string>& support_vocabulary();
+
 /// Prelude pieces that support_text relies on.
 [[nodiscard]] std::set<std::string> support_preludes(bool wide);
 

@@ -32,19 +32,19 @@ std::string expression_writer::convert_lanes(const std::string& text, value_clas
   return fmt::format("saturated<{}>({})", "int32_t", text);
 }
 
-std::string expression_writer::spread(const std::string& scalar_text, value_class type, lane_scope& scope) {
+std::string expression_writer::spread(const std::string& scalar_text, value_class type, lane_scope& scope, int source_tensor) {
   const std::string text = type == value_class::real      ? fmt::format("splat({})", scalar_text)
                            : type == value_class::integer ? fmt::format("splat_whole({})", scalar_text)
                                                           : fmt::format("splat_whole(-int64_t({}))", scalar_text);
   const auto found = scope.known.find(text);
   if (found != scope.known.end()) return found->second;
-  std::string base = "c";
+  std::string base = "constant";
   // A name that says what it holds, when the scalar is one.
   if (const std::size_t end = scalar_text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
       end == std::string::npos)
     base = scalar_text + "_all";
-  else if (const std::size_t open = scalar_text.find('['); open != std::string::npos && scalar_text.starts_with("to_double("))
-    base = scalar_text.substr(10, open - 10) + "_all";
+  else if (source_tensor >= 0)
+    base = stem(source_tensor) + "_all";
   const std::string name = fresh(base);
   scope.hoisted->line(fmt::format("const {} {} = {};", lane_type(type), name, text));
   scope.known[text] = name;
@@ -66,7 +66,8 @@ std::string expression_writer::vector(const row_statement& s, int node, value_cl
     if (want == value_class::real) return fmt::format("splat({})", scalar(s, node, want));
     if (e.type == value_class::integer) return fmt::format("splat_whole({})", e.integer);
   }
-  if (scope.lane < 0 || !depends_on(p_, s, node, scope.lane)) return spread(scalar(s, node, want), want, scope);
+  if (scope.lane < 0 || !depends_on(p_, s, node, scope.lane)) 
+    return spread(scalar(s, node, want), want, scope, e.kind == expression_kind::load ? e.symbol : -1);
   std::string text;
   value_class type = e.type;
   switch (e.kind) {
@@ -101,7 +102,7 @@ std::string expression_writer::vector_load(const row_statement& s, const express
   bool bounds = false;
   for (std::size_t d = 0; d < e.indices.size(); ++d) bounds = bounds || needs_bounds(p_, e, d);
   const access how = access_of(p_, s, e, scope.lane);
-  const std::string base = tensor_name(e.symbol) + "_v";
+  const std::string base = stem(e.symbol) + "_v";
   const char* const load = values == value_class::real ? "load" : "load_whole";
   std::string text;
   if (how == access::contiguous && !bounds) {
