@@ -24,7 +24,7 @@ class contraction_emitter {
     right_in_place_ = options.right_in_place && !schedule.pack_right && !schedule.dot;
     for (const loop_variable& variable : plan.p.variables) variable_names_.push_back(variable.name + "_");
     for (const int variable : plan.batch) variable_names_[index(variable)] = "s." + plan.p.variables[index(variable)].name + "_";
-    base_ = {{"LOAD", names_.load}, {"STORE", names_.store}, {"TO", names_.to}, {"FROM", names_.from}, {"SET", names_.set}};
+    base_ = lane_fills(names_);
   }
 
   emitted_group run() {
@@ -36,7 +36,9 @@ class contraction_emitter {
     const operand_members members = members_of(ir_, group_, plan_.steps);
     text_ += "\nstruct operands {\n" + members.declarations + "\n};\n" + slice_text();
     add(scratch_text);
+    add(range_text);
     add(lane_helpers_text);
+    if (pads()) add(pad_helpers_text);
     if (schedule_.dot)
       emit_dot();
     else
@@ -58,6 +60,10 @@ class contraction_emitter {
   void add(std::string_view text, std::map<std::string, std::string> values = {}) {
     values.insert(base_.begin(), base_.end());
     text_ += fill(text, values);
+  }
+
+  bool pads() const {
+    return std::any_of(plan_.p.nodes.begin(), plan_.p.nodes.end(), [](const node& n) { return !n.guards.empty(); });
   }
 
   std::string heading() const {
@@ -172,6 +178,9 @@ class contraction_emitter {
       operand_function("right", "depth", plan_.right, plan_.column, plan_.depth[0], true);
       need_transpose();
       add(pack_right_depth_text);
+    } else if (vectorisable(p, plan_.right, plan_.column) && p.used(plan_.right).contains(plan_.column)) {
+      operand_function("right", "columns", plan_.right, plan_.column, plan_.column, true);
+      add(pack_right_columns_text);
     } else {
       operand_function("right", "at", plan_.right, plan_.column, -1, true);
       add(pack_right_scalar_text);

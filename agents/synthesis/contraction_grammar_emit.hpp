@@ -13,6 +13,8 @@ struct number_names {
   std::string real, vec, lanes, load, store, to, from, set, lane_numbers;
 };
 [[nodiscard]] number_names names_of(bool wide);
+/// What lane_helpers_text and pad_helpers_text ask for.
+[[nodiscard]] std::map<std::string, std::string> lane_fills(const number_names& names);
 
 /// Text of the steps after a reduction, one line each: values, roundings and stores. `sum` is the reduction's value as text; lanes along
 /// `emit.lane` when emit.vector.

@@ -146,6 +146,29 @@ bool always_inside(const tensor_declaration& tensor, const statement& s, const e
 
 }  // namespace
 
+std::vector<guard> program::guards_of(const statement& s, const expression& load, const std::vector<int>& rename) const {
+  const tensor_declaration& tensor = ir->tensors[at(load.symbol)];
+  std::vector<guard> guards;
+  for (std::size_t d = 0; d < load.indices.size(); ++d) {
+    const index_expression& position = load.indices[d];
+    const int sole = sole_index(position);
+    if (sole >= 0 && s.variables[at(sole)].extent == tensor.shape[d]) continue;
+    guard g;
+    g.extent = polynomial::of(tensor.shape[d]);
+    g.offset = polynomial::constant(position.constant);
+    for (const affine_term& term : position.terms) {
+      polynomial stride;
+      stride.terms[term.axes] = term.coefficient;
+      if (term.index < 0)
+        g.offset = g.offset + stride;
+      else
+        g.strides[rename[at(term.index)]] = g.strides[rename[at(term.index)]] + stride;
+    }
+    guards.push_back(std::move(g));
+  }
+  return guards;
+}
+
 std::optional<int> program::import(const statement& s, int id, const std::vector<int>& rename) {
   const expression& e = s.nodes[at(id)];
   node copy;
@@ -185,11 +208,15 @@ std::optional<int> program::import(const statement& s, int id, const std::vector
   const tensor_declaration& declared = ir->tensors[at(e.symbol)];
   const auto found = inner.find(e.symbol);
   if (found == inner.end()) {
-    if (declared.pad && !always_inside(declared, s, e)) return std::nullopt;
+    if (declared.pad && !always_inside(declared, s, e)) {
+      if (!allow_pad || !is_float(declared.type)) return std::nullopt;
+      copy.number = *declared.pad;
+    }
     const std::optional<linear_form> where = locate(e.symbol, e.indices, rename);
     if (!where) return std::nullopt;
     copy.kind = node_kind::load;
     copy.where = *where;
+    if (declared.pad) copy.guards = guards_of(s, e, rename);
     return add(std::move(copy));
   }
 
@@ -223,6 +250,8 @@ std::set<int> program::used(int root) const {
   std::set<int> all;
   if (n.kind == node_kind::variable) all.insert(n.symbol);
   for (const auto& [variable, stride] : n.where.strides) all.insert(variable);
+  for (const guard& g : n.guards)
+    for (const auto& [variable, stride] : g.strides) all.insert(variable);
   for (const int argument : n.arguments) all.merge(used(argument));
   return all;
 }
@@ -242,8 +271,12 @@ bool program::mergeable(int outer, int inner_variable, const std::vector<linear_
   if (counts(outer) || counts(inner_variable)) return false;
   const polynomial& extent = variables[at(inner_variable)].extent;
   const auto fits = [&](const linear_form& form) { return form.stride(outer) == form.stride(inner_variable) * extent; };
-  return std::all_of(forms.begin(), forms.end(), fits) &&
-         std::all_of(nodes.begin(), nodes.end(), [&](const node& n) { return n.kind != node_kind::load || fits(n.where); });
+  return std::all_of(forms.begin(), forms.end(), fits) && std::all_of(nodes.begin(), nodes.end(), [&](const node& n) {
+           const bool guarded = std::any_of(n.guards.begin(), n.guards.end(), [&](const guard& g) {
+             return g.strides.contains(outer) || g.strides.contains(inner_variable);
+           });
+           return n.kind != node_kind::load || (fits(n.where) && !guarded);
+         });
 }
 
 void program::merge(int outer, int inner_variable, std::vector<linear_form>& forms) {
@@ -274,6 +307,10 @@ bool vectorisable(const program& p, int root, int variable) {
   switch (n.kind) {
     case node_kind::variable:
       return n.symbol != variable;
+    case node_kind::load: {
+      const auto along = std::count_if(n.guards.begin(), n.guards.end(), [&](const guard& g) { return g.strides.contains(variable); });
+      return along <= 1;
+    }
     case node_kind::cast:
       if (n.type == value_class::integer) return false;
       break;

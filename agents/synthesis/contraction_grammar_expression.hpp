@@ -42,6 +42,13 @@ struct linear_form {
   [[nodiscard]] polynomial stride(int variable) const;
 };
 
+/// A dimension of a padded load that may fall outside: position `offset + sum(stride[v] * v)`, inside when in [0, extent).
+struct guard {
+  polynomial offset;
+  std::map<int, polynomial> strides;
+  polynomial extent;
+};
+
 enum class node_kind : std::uint8_t { number, variable, axis, load, value, call, cast };
 
 struct node {
@@ -53,7 +60,8 @@ struct node {
   std::int64_t integer = 0;
   int symbol = -1;  ///< variable, axis, or id of a value computed earlier in the nest
   std::vector<int> arguments;
-  linear_form where;  ///< loads
+  linear_form where;          ///< loads
+  std::vector<guard> guards;  ///< padded loads: all must hold, else the value is `number`
 };
 
 /// A tensor that is computed inside the nest, as later statements may read it.
@@ -68,6 +76,7 @@ struct program {
   std::vector<loop_variable> variables;
   std::vector<node> nodes;
   std::map<int, inner_tensor> inner;  ///< by tensor
+  bool allow_pad = false;             ///< loads of padded tensors may fall outside
 
   /// Adds `id` of `s` with its variables renamed by `rename` (statement variable -> loop variable, -1: none). Nothing when the nest can't
   /// hold it: gathers, loads that may need padding, reductions, inner tensors read anywhere but at the current element.
@@ -75,6 +84,8 @@ struct program {
   [[nodiscard]] int add(node n);
   [[nodiscard]] int multiply(int a, int b);
   [[nodiscard]] int cast(int argument, dtype to);
+  /// The dimensions of a padded load that may fall outside.
+  [[nodiscard]] std::vector<guard> guards_of(const statement& s, const expression& load, const std::vector<int>& rename) const;
   /// Linear form of an element of `tensor` at affine positions.
   [[nodiscard]] std::optional<linear_form> locate(int tensor, const std::vector<index_expression>& positions,
                                                   const std::vector<int>& rename) const;
@@ -100,12 +111,14 @@ struct emission {
   bool wide = false;  ///< arithmetic in double instead of float
   bool vector = false;
   int lane = -1;                            ///< loop variable along the lanes
+  bool lanes_inside = false;                ///< padded loads are known to fall inside along the lanes
   std::vector<std::string> variable_names;  ///< C++ of each loop variable
   std::map<int, std::string> values;        ///< C++ of named values
   std::set<std::string> preludes;           ///< grows with what the text needs
 
   [[nodiscard]] std::string real(int id);
   [[nodiscard]] std::string address(const linear_form& where);
+  [[nodiscard]] std::string position(const guard& g) const;
 
  private:
   std::string any(int id);
@@ -113,6 +126,7 @@ struct emission {
   std::string integer(int id);
   std::string call_text(const node& n);
   std::string load_text(const node& n);
+  std::string guarded(const node& n, const std::string& load);
   std::string cast_text(const node& n);
   std::string literal(double value) const;
 

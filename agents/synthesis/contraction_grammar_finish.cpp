@@ -56,6 +56,11 @@ number_names names_of(bool wide) {
   return {"float", "vf", "VL", "vload", "vstore", "to_float", "from_float", "vset", "vi"};
 }
 
+std::map<std::string, std::string> lane_fills(const number_names& names) {
+  return {{"LOAD", names.load}, {"STORE", names.store}, {"TO", names.to},
+          {"FROM", names.from}, {"SET", names.set},     {"LANE_NUMBERS", names.vec == "vd" ? "ks_lanes64" : "ks_lanes"}};
+}
+
 bool steps_vectorisable(const program& p, const std::vector<step>& steps, int lane) {
   return std::all_of(steps.begin(), steps.end(), [&](const step& s) {
     const dtype type = tensor_of(*p.ir, s.tensor).type;

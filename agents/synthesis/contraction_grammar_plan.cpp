@@ -65,16 +65,17 @@ bool is_small_integer(const program& p, int root) {
 
 class planner {
  public:
-  planner(const tensor_ir& ir, const fusion_group& group) : ir_(ir), group_(group) {}
+  planner(const tensor_ir& ir, const fusion_group& group, bool window) : ir_(ir), group_(group), window_(window) {}
 
   std::optional<contraction_plan> run() {
     const int id = sole_reduction(ir_, group_);
-    if (id < 0) return std::nullopt;
+    if (id < 0 || (ir_.classes[at(id)] == op_class::window) != window_) return std::nullopt;
     const statement& s = ir_.statements[at(id)];
     const expression& sum = s.nodes[at(s.root)];
     if (sum.reducer != reduction::sum || sum.type == value_class::boolean) return std::nullopt;
     program& p = plan_.p;
     p.ir = &ir_;
+    p.allow_pad = window_;
     std::vector<int> identity;
     for (const index_variable& variable : s.variables) {
       identity.push_back(static_cast<int>(p.variables.size()));
@@ -193,6 +194,7 @@ class planner {
 
   const tensor_ir& ir_;
   const fusion_group& group_;
+  bool window_;
   contraction_plan plan_;
   split split_;
 };
@@ -209,8 +211,8 @@ polynomial contraction_plan::depth_extent() const {
   return product;
 }
 
-std::optional<contraction_plan> plan_contraction(const tensor_ir& ir, const fusion_group& group) {
-  return planner(ir, group).run();
+std::optional<contraction_plan> plan_contraction(const tensor_ir& ir, const fusion_group& group, bool window) {
+  return planner(ir, group, window).run();
 }
 
 }  // namespace kernsmith::agents::nest

@@ -38,7 +38,8 @@ struct contraction_plan {
   [[nodiscard]] polynomial depth_extent() const;
 };
 
-[[nodiscard]] std::optional<contraction_plan> plan_contraction(const tensor_ir& ir, const fusion_group& group);
+/// `window`: the reduction must be a window (a convolution as an implicit matrix product, padded loads allowed) instead of none.
+[[nodiscard]] std::optional<contraction_plan> plan_contraction(const tensor_ir& ir, const fusion_group& group, bool window = false);
 
 /// The statements after the reduction as steps over its loop variables (`variables` per dimension of the reduction's target). Fills `steps`
 /// (steps[0] is the reduction) and `stored`. False when one of them isn't elementwise on it.

@@ -103,7 +103,7 @@ decision labelled(std::string name, std::vector<std::string> labels, std::size_t
 bool plain_load(const contraction_plan& plan, int root) {
   const node& n = plan.p.nodes[static_cast<std::size_t>(root)];
   const dtype sums = plan.sums == sum_kind::f64 ? dtype::f64 : dtype::f32;
-  return plan.sums != sum_kind::i32 && n.kind == node_kind::load &&
+  return plan.sums != sum_kind::i32 && n.kind == node_kind::load && n.guards.empty() &&
          plan.p.ir->tensors[static_cast<std::size_t>(n.where.tensor)].type == sums;
 }
 

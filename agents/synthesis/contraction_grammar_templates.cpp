@@ -37,6 +37,8 @@ template <class T>
 }
 template <class T>
 static inline vec read_strided(const T* p, int64_t stride, int lanes) {
+  if (stride == 2 && lanes == LANES)  // the even elements of two vectors; the last odd one may not exist
+    return __builtin_shuffle(read(p, LANES), read(p + LANES, LANES - 1), lane_numbers(2 * @LANE_NUMBERS@()));
   real x[LANES] = {};
   for (int l = 0; l < lanes; ++l) x[l] = @TO@(p[l * stride]);
   return @LOAD@(x);
@@ -62,6 +64,20 @@ static inline vec round_to(vec x) {
 }
 )kernel";
 
+const std::string_view pad_helpers_text = R"kernel(
+static inline bool inside(int64_t position, int64_t extent) { return uint64_t(position) < uint64_t(extent); }
+// Lanes at p[offset + l * stride], whose position in the padded dimension is first + l * step; outside of its extent the pad.
+template <class T>
+[[gnu::always_inline]] static inline vec read_padded(const T* p, int64_t offset, int64_t stride, int64_t first, int64_t step, int64_t extent,
+                                                     int lanes, real pad) {
+  if (first >= 0 && first + (lanes - 1) * step < extent)
+    return stride == 1 ? read(p + offset, lanes) : read_strided(p + offset, stride, lanes);
+  real x[LANES] = {};
+  for (int l = 0; l < lanes; ++l) x[l] = inside(first + l * step, extent) ? @TO@(p[offset + l * stride]) : pad;
+  return @LOAD@(x);
+}
+)kernel";
+
 const std::string_view scratch_text = R"kernel(
 // Memory of this thread that is kept between calls; it only grows.
 template <class T, int slot>
@@ -81,7 +97,9 @@ static T* scratch(int64_t count) {
   }
   return static_cast<T*>(kept.data);
 }
+)kernel";
 
+const std::string_view range_text = R"kernel(
 struct range {
   int64_t begin, end;
   int64_t size() const { return end - begin; }

@@ -11,6 +11,8 @@ namespace kernsmith::agents::nest {
 [[nodiscard]] std::string fill(std::string_view text, const std::map<std::string, std::string>& values);
 
 extern const std::string_view lane_helpers_text;  ///< read, write, splat, round_to ... over `real` and `vec`
+extern const std::string_view pad_helpers_text;   ///< inside, read_padded
+extern const std::string_view range_text;         ///< range, share
 extern const std::string_view scratch_text;       ///< per-thread memory
 extern const std::string_view transpose_text;
 extern const std::string_view pack_right_columns_text, pack_right_depth_text, pack_right_scalar_text;

@@ -128,20 +128,49 @@ std::string emission::address(const linear_form& where) {
   return sum.empty() ? "0" : sum;
 }
 
+/// "p_ * 2 + r_ + -1"; the lane variable stands for its first lane.
+std::string emission::position(const guard& g) const {
+  std::string sum;
+  for (const auto& [variable, stride] : g.strides) {
+    const std::string& name = variable_names[at(variable)];
+    sum += (sum.empty() ? "" : " + ") + (stride == polynomial::constant(1) ? name : name + " * " + stride.text(*p->ir));
+  }
+  if (!g.offset.is_zero() || sum.empty()) sum += (sum.empty() ? "" : " + ") + g.offset.text(*p->ir);
+  return sum;
+}
+
+/// The load where it falls inside, else the pad. Along the lanes each lane decides for itself.
+std::string emission::guarded(const node& n, const std::string& load) {
+  std::string condition, value = load;
+  for (const guard& g : n.guards) {
+    const std::string extent = g.extent.text(*p->ir);
+    if (vector && g.strides.contains(lane)) {
+      if (!lanes_inside)
+        value = fmt::format("read_padded(t.{}, {}, {}, {}, {}, {}, lanes, {})", p->ir->tensors[at(n.where.tensor)].name, address(n.where),
+                            n.where.stride(lane).text(*p->ir), position(g), g.strides.at(lane).text(*p->ir), extent, literal(n.number));
+      continue;
+    }
+    condition += fmt::format("{}inside({}, {})", condition.empty() ? "" : " && ", position(g), extent);
+  }
+  if (condition.empty()) return value;
+  const std::string pad = vector ? "splat(" + literal(n.number) + ")" : literal(n.number);
+  return fmt::format("({} ? {} : {})", condition, value, pad);
+}
+
 std::string emission::load_text(const node& n) {
   const tensor_declaration& tensor = p->ir->tensors[at(n.where.tensor)];
   const std::string name = "t." + tensor.name;
   const std::string offset = address(n.where);
   const polynomial stride = vector ? n.where.stride(lane) : polynomial{};
   if (vector && !stride.is_zero()) {
-    if (stride == polynomial::constant(1)) return fmt::format("read({} + {}, lanes)", name, offset);
-    return fmt::format("read_strided({} + {}, {}, lanes)", name, offset, stride.text(*p->ir));
+    if (stride == polynomial::constant(1)) return guarded(n, fmt::format("read({} + {}, lanes)", name, offset));
+    return guarded(n, fmt::format("read_strided({} + {}, {}, lanes)", name, offset, stride.text(*p->ir)));
   }
   const std::string element = fmt::format("{}[{}]", name, offset);
   const std::string converted = fmt::format("{}({})", wide ? "to_double" : "to_float", element);
-  if (vector) return fmt::format("splat({})", converted);
+  if (vector) return guarded(n, fmt::format("splat({})", converted));
   if (n.type == value_class::boolean) return "(" + element + " != 0)";
-  return n.type == value_class::integer ? "int64_t(" + element + ")" : converted;
+  return n.type == value_class::integer ? "int64_t(" + element + ")" : guarded(n, converted);
 }
 
 std::string emission::cast_text(const node& n) {

@@ -1,0 +1,39 @@
+// A fusion group read as a window: a reduction over shifted or strided elements (convolution, pooling), with what follows it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agents/synthesis/contraction_grammar_schedule.hpp"
+
+namespace kernsmith::agents::nest {
+
+struct window_plan {
+  program p;
+  reduction reducer = reduction::sum;
+  bool wide = false;
+  std::vector<int> outer;  ///< free loop variables but the lane, outermost first
+  int lane = -1;           ///< free variable along the lanes
+  int block = -1;          ///< free variable whose neighbours share what is loaded along the lanes; -1: none
+  std::vector<int> bound;
+  int body = -1;
+  std::vector<step> steps;
+  std::vector<int> stored;
+};
+
+/// The direct form; nothing when the group is no window of real numbers or can't be computed in lanes along its last index.
+[[nodiscard]] std::optional<window_plan> plan_window(const tensor_ir& ir, const fusion_group& group);
+
+struct window_schedule {
+  int vectors = 2;  ///< neighbouring outputs per step, in vectors
+  int block = 1;    ///< neighbours of the block variable computed together
+  bool unroll = true;
+};
+[[nodiscard]] std::vector<decision> window_decisions(const window_plan& plan, const std::string& group, const machine_model& machine);
+[[nodiscard]] window_schedule read_window_schedule(const std::string& group, const machine_model& machine, const assignment& chosen);
+
+[[nodiscard]] emitted_group emit_window(const window_plan& plan, const window_schedule& schedule, const fusion_group& group,
+                                        const std::string& decisions);
+
+}  // namespace kernsmith::agents::nest
