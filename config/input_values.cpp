@@ -10,14 +10,13 @@
 
 #include "config/compare_defaults.hpp"
 #include "config/hash.hpp"
+#include "config/input_writer.hpp"
 #include "config/random.hpp"
 
 namespace kernsmith {
 
 namespace {
 
-constexpr std::size_t block_elements = 512;
-constexpr std::size_t zipf_table_bits = 16;
 constexpr std::array<std::string_view, content_count> content_names = {"as declared", "large magnitude", "cancellation",
                                                                        "denormal",    "equal rows",      "zeros"};
 
@@ -25,79 +24,56 @@ bool is_hurtable(const tensor_declaration& t) {
   return is_float(t.type) && (t.init.which == init_spec::kind::normal || t.init.which == init_spec::kind::uniform);
 }
 
-/// What one fill works on.
-struct fill_job {
-  dtype type;
-  std::uint64_t seed;
-  std::uint64_t count;
-  std::uint64_t row;         ///< elements along the last dimension
-  std::int64_t index_limit;  ///< values stay in [0, index_limit) where it is above 0
-  void* data;
-};
-
-template <class Value, class Generate>
-void write_blocks(const fill_job& job, Generate generate) {
-  std::array<Value, block_elements> block;
-  for (std::uint64_t first = 0; first < job.count; first += block_elements) {
-    const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(block_elements, job.count - first));
-    for (std::size_t i = 0; i < size; ++i) block[i] = generate(first + i);
-    const std::span<const Value> made(block.data(), size);
-    if constexpr (std::is_same_v<Value, double>)
-      store_from_double(job.data, first, job.type, made);
-    else
-      store_from_int64(job.data, first, job.type, made);
-  }
-}
-
-template <class Generate>
-void write_reals(const fill_job& job, Generate generate) {
-  write_blocks<double>(job, generate);
-}
-
-template <class Generate>
-void write_integers(const fill_job& job, Generate generate) {
-  if (job.index_limit <= 0) return write_blocks<std::int64_t>(job, generate);
-  const std::int64_t limit = job.index_limit;
-  write_blocks<std::int64_t>(job, [&](std::uint64_t i) {
-    const std::int64_t value = generate(i);
-    if (value >= 0 && value < limit) return value;
-    const std::int64_t rest = value % limit;
-    return rest < 0 ? rest + limit : rest;
-  });
-}
-
 double growth(dtype type) {
   if (type == dtype::f16) return 16;
   return size_of(type) == 1 ? 8 : 1000;
 }
 
-/// A neighbour of `value` a few units in the last place away, chosen by two random bits.
+/// A neighbour of `value` a few units in the last place away, chosen by two bits.
 double nudged(double value, dtype type, std::uint64_t bits) {
   return value * (1 + 2 * unit_roundoff(type) * static_cast<double>(bits & 3));
 }
 
+/// Pairs v, -v' with v' a neighbour of v: what is left of their sum is rounding.
+template <class Draw>
+void write_cancelling_pairs(const fill_job& job, Draw draw) {
+  constexpr std::size_t pairs = block_elements / 2;
+  std::array<double, pairs> base;
+  std::array<double, block_elements> block;
+  std::array<std::uint64_t, pairs> rounded;  // room for any dtype
+  for (std::uint64_t first = 0; first < job.count; first += block_elements) {
+    for (std::size_t i = 0; i < pairs; ++i) base[i] = draw(static_cast<std::uint32_t>(random_bits(job.seed, first / 2 + i)));
+    store_from_double(rounded.data(), 0, job.type, base);
+    load_as_double(rounded.data(), 0, job.type, base);
+    for (std::size_t i = 0; i < pairs; ++i) {
+      block[2 * i] = base[i];
+      block[2 * i + 1] = -nudged(base[i], job.type, random_bits(job.seed, first / 2 + i) >> 32);
+    }
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(block_elements, job.count - first));
+    store_from_double(job.data, first, job.type, std::span<const double>(block.data(), size));
+  }
+}
+
 void fill_normal(const fill_job& job, const init_spec& init, content kind) {
-  const std::uint64_t seed = job.seed;
   const double scale = kind == content::large_magnitude ? growth(job.type) : 1;
   const double mean = init.mean * scale;
   const double std = init.std * scale;
   const double bound = largest_finite(job.type) / 2;
-  const auto draw = [=](std::uint64_t i) { return std::clamp(mean + std * normal_quantile(random_half(seed, i)), -bound, bound); };
+  const double tiny = smallest_normal(job.type);
+  const normal_law law;
+  const auto draw = [=](std::uint32_t bits) { return std::clamp(mean + std * law.quantile(bits), -bound, bound); };
   switch (kind) {
     case content::as_declared:
     case content::large_magnitude:
-      return write_reals(job, draw);
+      return write_drawn(job, draw);
     case content::cancellation:
-      return write_reals(job, [&](std::uint64_t i) {
-        const double value = round_through(draw(i >> 1), job.type);
-        return (i & 1) == 0 ? value : -nudged(value, job.type, random_bits(~seed, i));
-      });
+      return write_cancelling_pairs(job, draw);
     case content::denormal:
-      return write_reals(job, [&](std::uint64_t i) { return (2 * unit_interval(random_half(seed, i)) - 1) * smallest_normal(job.type); });
+      return write_drawn(job, [=](std::uint32_t bits) { return (2 * unit_interval(bits) - 1) * tiny; });
     case content::equal_rows:
-      return write_reals(job, [&](std::uint64_t i) { return draw(i / job.row); });
+      return write_rows(job, draw);
     case content::zeros:
-      return write_reals(job, [](std::uint64_t) { return 0.0; });
+      return write_same(job, 0.0);
   }
 }
 
@@ -112,34 +88,34 @@ std::array<double, 2> representable(double lo, double hi, dtype type) {
 }
 
 void fill_uniform(const fill_job& job, const init_spec& init, content kind) {
-  const std::uint64_t seed = job.seed;
-  const auto [bottom, top] = representable(init.lo, init.hi, job.type);
-  const double low = bottom;
-  const double high = top;
+  const std::array<double, 2> ends = representable(init.lo, init.hi, job.type);
+  const double low = ends[0];
+  const double high = ends[1];
   const double near_zero = std::clamp(0.0, low, high);
-  const auto draw = [=](std::uint64_t i) {
-    const double u = unit_interval(random_half(seed, i));
-    return std::clamp(init.lo * (1 - u) + init.hi * u, low, high);
+  const double tiny = smallest_normal(job.type);
+  const double middle = round_through(init.lo * 0.5 + init.hi * 0.5, job.type);
+  const dtype type = job.type;
+  const auto draw = [=, lo = init.lo, hi = init.hi](std::uint32_t bits) {
+    const double u = unit_interval(bits);
+    return std::clamp(lo * (1 - u) + hi * u, low, high);
   };
   switch (kind) {
     case content::as_declared:
-      return write_reals(job, draw);
+      return write_drawn(job, draw);
     case content::large_magnitude:
-      return write_reals(job, [&](std::uint64_t i) { return (random_half(seed, i) & 1) == 0 ? low : high; });
-    case content::cancellation: {
-      const double middle = round_through(init.lo * 0.5 + init.hi * 0.5, job.type);
-      return write_reals(job, [&](std::uint64_t i) { return std::clamp(nudged(middle, job.type, random_half(seed, i)), low, high); });
-    }
+      return write_drawn(job, [=](std::uint32_t bits) { return (bits >> 31) == 0 ? low : high; });
+    case content::cancellation:
+      return write_drawn(job, [=](std::uint32_t bits) { return std::clamp(nudged(middle, type, bits >> 30), low, high); });
     case content::denormal:
-      return write_reals(job, [&](std::uint64_t i) {
-        const double tiny = (2 * unit_interval(random_half(seed, i)) - 1) * smallest_normal(job.type);
-        if (near_zero != 0) return near_zero;
-        return low == 0 ? std::min(std::fabs(tiny), high) : std::clamp(tiny, low, high);
+      if (near_zero != 0) return write_same(job, near_zero);
+      return write_drawn(job, [=](std::uint32_t bits) {
+        const double value = (2 * unit_interval(bits) - 1) * tiny;
+        return low == 0 ? std::min(std::fabs(value), high) : std::clamp(value, low, high);
       });
     case content::equal_rows:
-      return write_reals(job, [&](std::uint64_t i) { return draw(i / job.row); });
+      return write_rows(job, draw);
     case content::zeros:
-      return write_reals(job, [&](std::uint64_t) { return near_zero; });
+      return write_same(job, near_zero);
   }
 }
 
@@ -150,12 +126,11 @@ void fill_integers(const fill_job& job, double lo, double hi) {
     low = std::clamp<std::int64_t>(low, 0, job.index_limit - 1);
     high = std::clamp<std::int64_t>(high, 0, job.index_limit - 1);
   }
-  const std::uint64_t seed = job.seed;
   const std::uint64_t span = static_cast<std::uint64_t>(high - low) + 1;
   if (span <= (std::uint64_t{1} << 32)) {
-    write_integers(job, [=](std::uint64_t i) { return low + static_cast<std::int64_t>(scale_to(random_half(seed, i), span)); });
+    write_drawn(job, [=](std::uint32_t bits) { return low + static_cast<std::int64_t>(scale_to(bits, span)); });
   } else {
-    write_integers(job, [=](std::uint64_t i) { return low + static_cast<std::int64_t>(random_bits(seed, i) % span); });
+    write_each(job, [=, seed = job.seed](std::uint64_t i) { return low + static_cast<std::int64_t>(random_bits(seed, i) % span); });
   }
 }
 
@@ -185,26 +160,24 @@ void fill_zipf(const fill_job& job, const init_spec& init) {
   std::int64_t n = init.n;
   if (job.index_limit > 0) n = n == 0 ? job.index_limit : std::min(n, job.index_limit);
   const zipf_law law(init.alpha, n);
-  const std::uint64_t seed = job.seed;
-  constexpr std::size_t cells = std::size_t{1} << zipf_table_bits;
-  if (job.count <= cells)
-    return write_integers(job, [&](std::uint64_t i) { return law.rank(law.quantile(unit_interval(random_half(seed, i)))); });
+  if (job.count <= draw_table_size)
+    return write_drawn(job, [&](std::uint32_t bits) { return law.rank(law.quantile(unit_interval(bits))); });
   // pow() per element would take longer than the kernel under test: interpolate between 2^16 exact quantiles.
-  std::vector<double> quantiles(cells + 1);
-  for (std::size_t i = 0; i <= cells; ++i) quantiles[i] = law.quantile(static_cast<double>(i) / static_cast<double>(cells));
-  write_integers(job, [&](std::uint64_t i) {
-    const std::uint32_t bits = random_half(seed, i);
-    const std::size_t cell = bits >> (32 - zipf_table_bits);
-    const double fraction = static_cast<double>(bits & (cells - 1)) / static_cast<double>(cells);
+  std::vector<double> quantiles(draw_table_size + 1);
+  for (std::size_t i = 0; i <= draw_table_size; ++i)
+    quantiles[i] = law.quantile(static_cast<double>(i) / static_cast<double>(draw_table_size));
+  write_drawn(job, [&](std::uint32_t bits) {
+    const std::size_t cell = bits >> 16;
+    const double fraction = static_cast<double>(bits & 0xFFFFu) * 0x1p-16;
     return law.rank(quantiles[cell] + fraction * (quantiles[cell + 1] - quantiles[cell]));
   });
 }
 
 void fill_arange(const fill_job& job, const init_spec& init) {
-  if (is_float(job.type)) return write_reals(job, [&](std::uint64_t i) { return init.start + init.step * static_cast<double>(i); });
+  if (is_float(job.type)) return write_each(job, [&](std::uint64_t i) { return init.start + init.step * static_cast<double>(i); });
   const auto start = static_cast<std::uint64_t>(static_cast<std::int64_t>(init.start));
   const auto step = static_cast<std::uint64_t>(static_cast<std::int64_t>(init.step));
-  write_integers(job, [=](std::uint64_t i) { return static_cast<std::int64_t>(start + step * i); });
+  write_each(job, [=](std::uint64_t i) { return static_cast<std::int64_t>(start + step * i); });
 }
 
 result<void> fill_from_file(const fill_job& job, const std::filesystem::path& file) {
@@ -219,7 +192,7 @@ result<void> fill_from_file(const fill_job& job, const std::filesystem::path& fi
   if (got == 0 || (got < wanted && got % size_of(job.type) != 0))
     return fail(fault::missing_here, fmt::format("the init file {} holds no whole number of elements any more", file.string()));
   for (std::uint64_t i = got; i < wanted; ++i) bytes[i] = bytes[i - got];  // a shape larger than the file sees it again and again
-  if (job.index_limit > 0) write_integers(job, [&](std::uint64_t i) { return load_as_int64(job.data, i, job.type); });
+  if (job.index_limit > 0) write_each(job, [&](std::uint64_t i) { return load_as_int64(job.data, i, job.type); });
   return {};
 }
 
@@ -279,9 +252,9 @@ result<void> fill(const fill_job& job, const init_spec& init, content kind) {
       break;
     case init_spec::kind::constant:
       if (is_float(job.type))
-        write_reals(job, [&](std::uint64_t) { return init.value; });
+        write_same(job, init.value);
       else
-        write_integers(job, [&](std::uint64_t) { return static_cast<std::int64_t>(init.value); });
+        write_same(job, static_cast<std::int64_t>(init.value));
       break;
     case init_spec::kind::arange:
       fill_arange(job, init);

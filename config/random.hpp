@@ -29,7 +29,25 @@ namespace kernsmith {
   return (static_cast<double>(bits) + 0.5) * 0x1p-32;
 }
 
-/// The standard normal quantile of unit_interval(bits): interpolated in a table of 4096 cells, exact in the two outermost ones.
-[[nodiscard]] double normal_quantile(std::uint32_t bits);
+/// The standard normal law by its quantiles: interpolated in a table of 4096 cells, exact in the two outermost ones. Holds a reference to a
+/// table made on first use.
+class normal_law {
+ public:
+  normal_law();
+  /// The quantile of unit_interval(bits).
+  [[nodiscard]] double quantile(std::uint32_t bits) const {
+    const std::uint32_t cell = bits >> fraction_bits;
+    if (cell == 0 || cell == cells - 1) return exact(bits);
+    const double fraction = (static_cast<double>(bits & ((1u << fraction_bits) - 1)) + 0.5) * (1.0 / (1u << fraction_bits));
+    return table_[cell] + fraction * (table_[cell + 1] - table_[cell]);
+  }
+
+ private:
+  static constexpr int fraction_bits = 20;
+  static constexpr std::uint32_t cells = 4096;
+  static double exact(std::uint32_t bits);
+
+  const double* table_;
+};
 
 }  // namespace kernsmith

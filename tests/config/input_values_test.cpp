@@ -57,13 +57,14 @@ moments moments_of(const std::vector<double>& values) {
 }  // namespace
 
 TEST_CASE("the normal quantile") {
-  CHECK(normal_quantile(0x80000000u) == doctest::Approx(0).epsilon(1e-8));
+  const normal_law law;
+  CHECK(law.quantile(0x80000000u) == doctest::Approx(0).epsilon(1e-8));
   for (const std::uint32_t bits : {0u, 1u, 1000u, 0x00100000u, 0x01234567u, 0x40000000u, 0x7FFFFFFFu, 0xC0000000u, 0xFFFFFFFFu}) {
     const double p = unit_interval(bits);
-    CHECK(0.5 * std::erfc(-normal_quantile(bits) / std::sqrt(2.0)) == doctest::Approx(p).epsilon(1e-4));
-    CHECK(normal_quantile(bits) == doctest::Approx(-normal_quantile(~bits)).epsilon(1e-6));
+    CHECK(0.5 * std::erfc(-law.quantile(bits) / std::sqrt(2.0)) == doctest::Approx(p).epsilon(1e-4));
+    CHECK(law.quantile(bits) == doctest::Approx(-law.quantile(~bits)).epsilon(1e-6));
   }
-  CHECK(normal_quantile(0) < -6);
+  CHECK(law.quantile(0) < -6);
 }
 
 TEST_CASE("normal and uniform inputs of every float dtype have the moments they declare") {
@@ -77,6 +78,19 @@ TEST_CASE("normal and uniform inputs of every float dtype have the moments they 
     CHECK(*std::max_element(uniform.begin(), uniform.end()) < 0.9);
     CHECK(moments_of(uniform).mean == doctest::Approx(0.5).epsilon(0.05));
   }
+}
+
+TEST_CASE("large tensors of narrow dtypes are drawn by table, to the same law") {
+  for (const char* dtype : {"f16", "bf16", "f8e5m2"}) {
+    CAPTURE(dtype);
+    const auto values = values_of(one_input(dtype, ""), 0, {1, 300001});
+    CHECK(moments_of(values).mean == doctest::Approx(0).epsilon(0.02));
+    CHECK(moments_of(values).deviation == doctest::Approx(1).epsilon(0.05));
+    CHECK(values[300000] != values[299999]);
+  }
+  const auto bytes = values_of(one_input("i8", "{ kind = 'integers', lo = -3, hi = 3 }"), 0, {1, 300001});
+  CHECK(std::set<double>(bytes.begin(), bytes.end()) == std::set<double>{-3, -2, -1, 0, 1, 2, 3});
+  CHECK(moments_of(bytes).deviation == doctest::Approx(2).epsilon(0.02));
 }
 
 TEST_CASE("contents depend on the seed, the tensor and nothing else") {
