@@ -207,23 +207,30 @@ TEST_CASE("files are limited and the sandbox has none of ours") {
 }
 
 TEST_CASE("a forged answer ends the runner, and one that comes early is never taken for an answer") {
-  // Done, with the sequence number of the question after next, on the channel that the kernel has found.
-  const std::string forge = R"(
-  struct { unsigned kind; int code; unsigned count, reserved; unsigned long sequence, value; } answer = {2, 0, 0, 0, 99, 0};
-  for (int fd = 3; fd < 64; ++fd) (void)!write(fd, &answer, sizeof answer);
-  return 0;)";
-  const one_kernel kernel(kernel_source(forge));
+  const std::string forger = R"(
+#include <stdio.h>
+#include <thread>
+static void forge(unsigned long sequence) {
+  struct { unsigned kind; int code; unsigned count, reserved; unsigned long sequence, value; double time; } done = {2, 0, 1, 0, sequence, 0, 1};
+  for (int fd = 3; fd < 64; ++fd) (void)!write(fd, &done, sizeof done);
+}
+)";
+  // In mid-call, for another question than the one that is open.
+  const one_kernel kernel(kernel_source("  forge(99);\n  return 0;", forger));
   const call_result called = kernel.call();
   CHECK(called.status == call_status::exited);
   CHECK(called.detail.find("another question") != std::string::npos);
 
-  const std::string late = R"(
-  static std::thread sender([] { usleep(20000); char junk[5] = {}; for (int fd = 3; fd < 64; ++fd) (void)!write(fd, junk, sizeof junk); });
-  return 0;)";
-  const one_kernel other(kernel_source(late, "#include <thread>\n"));
-  call_result next = other.call();
-  for (int i = 0; i < 1000000 && next.status == call_status::ok; ++i) next = other.call();
+  // Right for the next question (two buffers, the set and this call make four), but before it was asked: it would stop the clock at once.
+  const std::string early = "  static std::thread sender([] { usleep(20000); forge(5); (void)!write(1, \"sent\", 4); });\n  return 0;";
+  const one_kernel other(kernel_source(early, forger));
+  CHECK(other.call().status == call_status::ok);
+  for (long i = 0; i < 100000000 && other.client->output_tail() != "sent"; ++i) {
+  }
+  CHECK(other.client->output_tail() == "sent");
+  const call_result next = other.call();
   CHECK(next.status == call_status::exited);
+  CHECK(next.detail.find("another question") != std::string::npos);
 }
 
 TEST_CASE("work left behind in a thread shows in the CPU time after the answer") {
