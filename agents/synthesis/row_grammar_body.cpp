@@ -75,7 +75,7 @@ void body_writer::store_lanes(text_block& out, const row_statement& s, const std
     text = expression_writer::convert_lanes(value, type, value_class::integer);
   const bool real = as_real && stored != dtype::boolean;
   if (s.target.back() == lane) {
-    const char* const function = !real ? "store_whole" : plan_.how == stores::cached ? "store" : "store<kStream>";
+    const char* const function = !real ? "store_whole" : streamable(p_, plan_, s) ? "store<kStream>" : "store";
     out.line(fmt::format("{}({}, {}, lanes);", function, write_.target_address(s), text));
     return;
   }

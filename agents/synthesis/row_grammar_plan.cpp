@@ -206,6 +206,12 @@ bool lanes_possible(const row_program& p, lanes where) {
   return swept;
 }
 
+bool streamable(const row_program& p, const plan& chosen, const row_statement& s) {
+  if (chosen.how == stores::cached || !s.stored || p.tensor(s.tensor).type != (p.wide ? dtype::f64 : dtype::f32)) return false;
+  if (s.kind == role::map || s.kind == role::scan) return true;
+  return s.kind == role::point && chosen.where == lanes::across;
+}
+
 double lane_cost(const row_program& p, lanes where) {
   const plan probe = schedule(p, plan_with(where));
   double cost = 0;

@@ -57,6 +57,9 @@ struct plan {
 /// Estimated cost of memory access with the lanes there; lower is better.
 [[nodiscard]] double lane_cost(const row_program& p, lanes where);
 
+/// Are the values of this statement stored as whole aligned vectors of lane elements, so that streaming stores can be used (and are, by `chosen`)?
+[[nodiscard]] bool streamable(const row_program& p, const plan& chosen, const row_statement& s);
+
 /// Statements whose values more than one sweep wants: the ones for which keeping can be decided.
 [[nodiscard]] std::vector<int> keepable(const row_program& p);
 

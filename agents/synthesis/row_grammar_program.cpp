@@ -65,14 +65,14 @@ class builder {
     for (const axis& a : ir_.axes) p_.names.axes.push_back(local(a.name));
     all.insert(p_.names.tensors.begin(), p_.names.tensors.end());
     all.insert(p_.names.axes.begin(), p_.names.axes.end());
-    for (const std::string& name : p_.names.tensors) {
-      std::string stem = name;
+    for (const tensor_declaration& t : ir_.tensors) {
+      std::string stem = t.name;
       const auto clashes = [&] {
         return std::any_of(all.begin(), all.end(), [&](const std::string& other) { return other.starts_with(stem + "_"); }) ||
                std::any_of(vocabulary.begin(), vocabulary.end(), [&](const std::string& other) { return other.starts_with(stem + "_"); }) ||
                std::find(p_.names.stems.begin(), p_.names.stems.end(), stem) != p_.names.stems.end();
       };
-      for (int number = 1; clashes(); ++number) stem = fmt::format("{}{}", name, number);
+      for (int number = 1; clashes(); ++number) stem = fmt::format("{}{}", t.name, number);
       p_.names.stems.push_back(stem);
     }
   }

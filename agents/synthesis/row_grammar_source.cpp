@@ -261,8 +261,7 @@ class source_writer {
   std::string stream_condition() const {
     std::string bytes, aligned;
     for (const row_statement& s : p_.statements) {
-      if (!s.stored || p_.tensor(s.tensor).type != (p_.wide ? dtype::f64 : dtype::f32)) continue;
-      if (s.kind == role::reduce || (inner_ && s.kind == role::point)) continue;
+      if (!streamable(p_, plan_, s)) continue;
       const std::vector<extent>& shape = p_.shape(s.tensor);
       std::string size;
       for (const extent& e : shape) size += (size.empty() ? "" : " * ") + write_.extent_text(e);
@@ -319,10 +318,9 @@ class source_writer {
 }  // namespace
 
 bool can_stream(const row_program& p, const plan& chosen) {
-  return std::any_of(p.statements.begin(), p.statements.end(), [&](const row_statement& s) {
-    const bool vectors = s.kind == role::map || s.kind == role::scan || (s.kind == role::point && chosen.where == lanes::across);
-    return s.stored && vectors && p.tensor(s.tensor).type == (p.wide ? dtype::f64 : dtype::f32);
-  });
+  plan streaming = chosen;
+  streaming.how = stores::streaming;
+  return std::any_of(p.statements.begin(), p.statements.end(), [&](const row_statement& s) { return streamable(p, streaming, s); });
 }
 
 emitted_group emit_source(const row_program& p, const plan& chosen, const machine_model& machine) {

@@ -161,7 +161,7 @@ std::string expression_writer::vector_divide(const row_statement& s, const expre
   auto found = scope.known.find(text);
   if (found == scope.known.end()) {
     const std::string name = fresh("divide_by");
-    scope.hoisted->line(fmt::format("const divisor {}{};", name, text.substr(7)));
+    scope.hoisted->line(fmt::format("const divisor {}{{{}}};", name, scalar(s, e.arguments[1], value_class::real)));
     found = scope.known.emplace(text, name).first;
   }
   return fmt::format("({} / {})", numerator, found->second);
