@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <ctime>
 #include <map>
 #include <optional>
@@ -15,7 +13,7 @@
 #include "backends/harness/bounded_output.hpp"
 #include "backends/harness/control_channel.hpp"
 #include "backends/harness/find_runner.hpp"
-#include "backends/harness/guarded_mapping.hpp"
+#include "backends/harness/how_it_ended.hpp"
 #include "backends/harness/openmp_environment.hpp"
 #include "backends/harness/sandbox_process.hpp"
 
@@ -33,7 +31,6 @@ constexpr int empty_batches = 31;
 /// Output beyond this is a flood: the batch goes on, as its time is its own, until here.
 constexpr std::uint64_t max_output_bytes = std::uint64_t{1} << 30;
 constexpr std::int64_t runner_tmpfs_bytes = std::int64_t{64} << 20;
-constexpr std::int64_t runner_max_file_bytes = std::int64_t{64} << 20;
 /// Threads beyond the kernel's own: pools of libraries.
 constexpr int runner_threads_base = 256, runner_threads_per_core = 4;
 
@@ -48,17 +45,6 @@ double now_ns() {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
-
-std::string signal_text(int number) {
-  const char* const name = ::sigabbrev_np(number);
-  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
-}
-
-/// Where the runner says that a buffer lies; believed only as far as the word for a fault goes.
-struct fenced_range {
-  std::uint64_t start = 0, bytes = 0;
-  std::string what;
-};
 
 class sandboxed_runner final : public runner_client {
  public:
@@ -82,15 +68,13 @@ class sandboxed_runner final : public runner_client {
   void look_at_usage();
   void end_by_kill(call_status status, std::string detail);
   void end_by_itself();
-  void name_signal(int number);
-  [[nodiscard]] std::optional<std::string> fence_at(std::uint64_t address) const;
 
   std::unique_ptr<sandbox_process> tree_;
   control_channel channel_;
   bounded_output output_;
   bool output_open_ = true;
   std::optional<call_result> death_;
-  std::optional<answer_message> fault_;  ///< the first that was reported
+  std::optional<wire::answer_header> fault_;  ///< the first that was reported
   int fault_messages_ = 0;
   std::optional<std::string> load_error_;
   std::map<const shared_buffer*, std::uint32_t> buffers_;
@@ -219,7 +203,7 @@ bool sandboxed_runner::take_messages(std::uint64_t sequence, answer_message& ans
     }
     switch (answer.header.kind) {
       case wire::answer_kind::fault:
-        if (!fault_) fault_ = answer;
+        if (!fault_) fault_ = answer.header;
         if (++fault_messages_ <= max_fault_messages) continue;
         end_by_kill(call_status::exited, "the control channel was flooded");
         return false;
@@ -375,42 +359,9 @@ void sandboxed_runner::end_by_itself() {
   if (!end->set_up) {
     death_->status = call_status::lost;
     death_->detail = setup_error(output_.text()).message;
-  } else if (end->exit_status < 0) {
-    name_signal(-end->exit_status);
   } else {
-    death_->status = call_status::exited;
-    death_->detail = fmt::format("ended its process with exit code {}", end->exit_status);
+    *death_ = how_it_ended(end->exit_status, fault_, fences_);
   }
-}
-
-void sandboxed_runner::name_signal(int number) {
-  death_->status = call_status::crashed;
-  death_->detail = "died of " + signal_text(number);
-  if (number == SIGKILL) {
-    // Not ours: the kernel when memory is short, or the process itself.
-    death_->status = call_status::resource_limit;
-    death_->detail += ", as the system does to processes when memory runs out";
-  } else if (number == SIGXFSZ) {
-    death_->status = call_status::resource_limit;
-    death_->detail += fmt::format(": wrote a file of more than {} bytes", runner_max_file_bytes);
-  } else if (fault_ && fault_->header.code == number) {
-    if (const auto where = fence_at(fault_->header.value)) {
-      death_->status = call_status::out_of_bounds;
-      death_->detail += ", " + *where;
-    } else {
-      death_->detail += fmt::format(" at address {:#x}", fault_->header.value);
-    }
-  }
-}
-
-std::optional<std::string> sandboxed_runner::fence_at(std::uint64_t address) const {
-  for (const fenced_range& range : fences_) {
-    const std::uint64_t end = range.start + range.bytes;
-    if (address >= end && address - end < guard_bytes) return fmt::format("{} bytes past the end of {}", address - end, range.what);
-    if (address < range.start && range.start - address <= guard_bytes)
-      return fmt::format("{} bytes before the start of {}", range.start - address, range.what);
-  }
-  return std::nullopt;
 }
 
 std::string sandboxed_runner::output_tail() {

@@ -1,0 +1,59 @@
+#include "backends/harness/how_it_ended.hpp"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "backends/harness/guarded_mapping.hpp"
+
+namespace kernsmith::harness {
+
+namespace {
+
+std::string signal_text(int number) {
+  const char* const name = ::sigabbrev_np(number);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
+}
+
+std::optional<std::string> fence_at(std::uint64_t address, const std::vector<fenced_range>& fences) {
+  for (const fenced_range& range : fences) {
+    const std::uint64_t end = range.start + range.bytes;
+    if (address >= end && address - end < guard_bytes) return fmt::format("{} bytes past the end of {}", address - end, range.what);
+    if (address < range.start && range.start - address <= guard_bytes)
+      return fmt::format("{} bytes before the start of {}", range.start - address, range.what);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+call_result how_it_ended(int exit_status, const std::optional<wire::answer_header>& reported, const std::vector<fenced_range>& fences) {
+  call_result end;
+  if (exit_status >= 0) {
+    end.status = call_status::exited;
+    end.detail = fmt::format("ended its process with exit code {}", exit_status);
+    return end;
+  }
+  const int number = -exit_status;
+  end.status = call_status::crashed;
+  end.detail = "died of " + signal_text(number);
+  if (number == SIGKILL) {
+    // Not ours: the kernel when memory is short, or the process itself.
+    end.status = call_status::resource_limit;
+    end.detail += ", as the system does to processes when memory runs out";
+  } else if (number == SIGXFSZ) {
+    end.status = call_status::resource_limit;
+    end.detail += fmt::format(": wrote a file of more than {} bytes", runner_max_file_bytes);
+  } else if (reported && reported->code == number) {
+    if (const auto where = fence_at(reported->value, fences)) {
+      end.status = call_status::out_of_bounds;
+      end.detail += ", " + *where;
+    } else {
+      end.detail += fmt::format(" at address {:#x}", reported->value);
+    }
+  }
+  return end;
+}
+
+}  // namespace kernsmith::harness
