@@ -74,7 +74,7 @@ void show(planner_pointer self, const std::string& phase, const memory::evaluati
     report.last_outcome = last->duplicate_of.empty() ? last->outcome : "duplicate";
     report.last_detail = last->detail;
     report.last_speedup = last->speedup;
-    report.last_is_final = last->stage == "measure";
+    report.last_is_final = last->effort == "final";
     if (last->outcome == "passed" && last->speedup >= report.best_speedup) report.bottleneck = last->diagnosis.bottleneck;
   }
   report.finished = phase == "finished";
@@ -164,7 +164,7 @@ void do_record(planner_pointer self, const agents::record_step& s) {
                                       {"candidate", evaluation.candidate},
                                       {"evaluation", evaluation.id},
                                       {"outcome", evaluation.outcome},
-                                      {"stage", evaluation.stage},
+                                      {"effort", evaluation.effort},
                                       {"speedup", evaluation.speedup}});
   self->request(state.config.librarian, caf::infinite, commit_atom::value, batch)
       .then(
@@ -209,7 +209,7 @@ session_report make_report(planner_pointer self, const memory::session& finished
     report.candidates.push_back(*candidate);
   }
   for (const memory::evaluation& e : report.history)
-    if (e.candidate == finished.best && e.stage == "measure") report.best = e;
+    if (e.candidate == finished.best && e.effort == "final") report.best = e;
   for (const memory::candidate& c : report.candidates)
     if (c.id == finished.best) report.best_candidate = c;
   report.best_source = state.core->source_of(finished.best);

@@ -107,6 +107,7 @@ struct evaluation {
   std::string outcome;          ///< EVALUATION.md's word
   std::string detail;
   std::string stage;            ///< build | verify | quick | measure: the last stage reached
+  std::string effort;           ///< quick | search | final: how much was measured
   std::string rule;             ///< when cheating
   std::string duplicate_of;     ///< candidate whose machine code this is; its evaluation was reused
   std::string machine_code;     ///< hash of the loaded code
@@ -122,7 +123,7 @@ struct evaluation {
   std::string evidence;         ///< path, when written
   std::string finished;
 };
-KS_RECORD(evaluation, schema, id, session, candidate, problem, target, outcome, detail, stage, rule, duplicate_of, machine_code, speedup, ci95, workloads, verification, timing, diagnosis, fingerprint, cost, log_blob, evidence, finished)
+KS_RECORD(evaluation, schema, id, session, candidate, problem, target, outcome, detail, stage, effort, rule, duplicate_of, machine_code, speedup, ci95, workloads, verification, timing, diagnosis, fingerprint, cost, log_blob, evidence, finished)
 
 /// The baseline as measured in one session.
 struct baseline_timing {

@@ -80,6 +80,8 @@ json history_json(const session_records& records) {
     out.push_back({{"evaluation", e.id},
                    {"candidate", e.candidate},
                    {"outcome", e.outcome},
+                   {"effort", e.effort},
+                   {"duplicate_of", e.duplicate_of.empty() ? json() : json(e.duplicate_of)},
                    {"speedup", e.speedup},
                    {"best_so_far", best},
                    {"wall_s", seconds_into(records.session, e.finished)}});
@@ -88,10 +90,24 @@ json history_json(const session_records& records) {
 }
 
 json counts_json(const std::vector<memory::evaluation>& evaluations) {
+  // What the budget counts; a final measurement repeats one of these, and a duplicate was not evaluated again.
   std::map<std::string, std::int64_t> by_outcome;
-  for (const auto& e : evaluations) ++by_outcome[e.outcome];
-  return {
-      {"total", evaluations.size()}, {"passed", by_outcome.contains("passed") ? by_outcome.at("passed") : 0}, {"by_outcome", by_outcome}};
+  std::int64_t total = 0, finals = 0, duplicates = 0;
+  for (const auto& e : evaluations) {
+    if (e.effort == "final") {
+      ++finals;
+    } else if (!e.duplicate_of.empty()) {
+      ++duplicates;
+    } else {
+      ++total;
+      ++by_outcome[e.outcome];
+    }
+  }
+  return {{"total", total},
+          {"passed", by_outcome.contains("passed") ? by_outcome.at("passed") : 0},
+          {"by_outcome", by_outcome},
+          {"duplicates", duplicates},
+          {"final_measurements", finals}};
 }
 
 }  // namespace
@@ -104,7 +120,7 @@ best_pair best_of(const session_records& records) {
   }
   for (const auto& e : records.evaluations) {
     if (e.candidate != records.session.best || e.outcome != "passed") continue;
-    const bool quicker = out.evaluation != nullptr && out.evaluation->timing.status == "measured" && e.timing.status == "quick";
+    const bool quicker = out.evaluation != nullptr && out.evaluation->effort == "final" && e.effort != "final";
     if (!quicker) out.evaluation = &e;
   }
   return out.candidate != nullptr && out.evaluation != nullptr ? out : best_pair{};

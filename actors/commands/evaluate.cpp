@@ -97,6 +97,7 @@ result<memory::evaluation> evaluate_source(const evaluate_options& options, cons
   }
   baselines = (*evaluator)->baselines();
   e.problem = p.hash;
+  e.effort = options.quick ? "quick" : "final";
   e.target = target;
   e.candidate = make_id("cand", fmt::format("{}\n{}\ncpp\n{}", p.hash, target, source));
   e.finished = now_text();

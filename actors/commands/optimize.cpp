@@ -179,7 +179,7 @@ transport::result_row row_of(const session_report& report) {
   row.ci95 = report.best.ci95;
   row.wall_s = report.session.wall_s;
   for (const auto& e : report.history)
-    if (e.stage != "measure" && e.duplicate_of.empty()) ++row.evaluations;
+    if (e.effort != "final" && e.duplicate_of.empty()) ++row.evaluations;
   return row;
 }
 

@@ -11,7 +11,7 @@
 namespace kernsmith::agents {
 namespace {
 
-constexpr std::string_view measure_stage = "measure";
+constexpr std::string_view final_effort = "final";
 
 move_outcome outcome_of(const memory::evaluation& e) {
   move_outcome o;
@@ -48,7 +48,7 @@ void session_core::begin(const move& next, std::vector<step>& steps) {
   work& w = moves_[next.id];
   w.what = next;
   const auto stored = std::find_if(past_.evaluations.begin(), past_.evaluations.end(), [&](const memory::evaluation& e) {
-    if (e.stage == measure_stage) return false;
+    if (e.effort == final_effort) return false;
     const auto c = std::find_if(past_.candidates.begin(), past_.candidates.end(),
                                 [&](const memory::candidate& x) { return x.id == e.candidate && x.move == next.id; });
     return c != past_.candidates.end() && e.id == make_id("eval", fmt::format("{}/{}", session_.id, next.id));
@@ -161,7 +161,6 @@ void session_core::on_evaluated(std::int64_t move_id, bool final_round, const me
   assert(w.at == phase::evaluating);
   w.evaluation = evaluation;
   if (w.evaluation.machine_code.empty()) w.evaluation.machine_code = w.build.machine_code;
-  if (final_round) w.evaluation.stage = measure_stage;
   conclude(w, queue_);
 }
 
@@ -173,6 +172,7 @@ void session_core::conclude(work& w, std::vector<step>& steps) {
   e.candidate = w.candidate.id;
   e.problem = session_.problem;
   e.target = session_.target;
+  e.effort = final_round ? final_effort : "search";
   if (w.build.build_s > 0) e.cost.build_s += w.build.build_s;
   w.at = phase::recording;
   steps.push_back(record_step{w.what.id, final_round, w.candidate, w.source, e, w.build.log});
