@@ -15,15 +15,15 @@ namespace kernsmith::cpp {
 
 /// How much is measured.
 enum class effort : std::uint8_t {
-  quick,    ///< first workload only, few samples: `evaluate --quick`
-  search,   ///< all workloads, some edge shapes, enough samples to rank
-  final,    ///< all workloads, all edge shapes and contents, a hidden shape, full ABBA blocks over several process launches
+  quick,   ///< first workload only, few samples: `evaluate --quick`
+  search,  ///< all workloads, some edge shapes, enough samples to rank
+  final,   ///< all workloads, all edge shapes and contents, a hidden shape, full ABBA blocks over several process launches
 };
 
 struct evaluator_options {
-  std::filesystem::path cache;       ///< build cache
-  std::vector<int> cores;            ///< measured cores; empty: all that may be used
-  std::uint64_t seed = 1;            ///< of input contents; mixed with fresh entropy for timed contents when `unpredictable`
+  std::filesystem::path cache;  ///< build cache
+  std::vector<int> cores;       ///< measured cores; empty: all that may be used
+  std::uint64_t seed = 1;       ///< of input contents; mixed with fresh entropy for timed contents when `unpredictable`
   bool unpredictable = true;
   const std::atomic<bool>* stop = nullptr;  ///< set: give up soon with an `interrupted` error
 };
@@ -32,7 +32,8 @@ struct evaluator_options {
 class evaluator {
  public:
   /// Builds reference and baselines, computes expected outputs, checks the reference against itself and that null candidates (zeros, copied
-  /// input, other seed's answer) fail. bad_request when the problem can't be admitted (with the reason); missing_here without compiler or sandbox.
+  /// input, other seed's answer) fail. bad_request when the problem can't be admitted (with the reason); missing_here without compiler or
+  /// sandbox.
   [[nodiscard]] static result<std::unique_ptr<evaluator>> open(const problem& p, const evaluator_options& options);
   virtual ~evaluator() = default;
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include "backends/harness/comparison.hpp"
 
 namespace kernsmith::cpp {
 
@@ -71,8 +71,10 @@ result<std::unique_ptr<kernel_buffers>> make_buffers(const problem& p, const std
   return made;
 }
 
-void copy_inputs(const kernel_buffers& from, kernel_buffers& to) {
-  for (std::size_t i = 0; i < from.inputs.size(); ++i) std::memcpy(to.inputs[i].data(), from.inputs[i].data(), from.inputs[i].bytes());
+void copy_inputs(const kernel_buffers& from, kernel_buffers& to, int threads) {
+  for (std::size_t i = 0; i < from.inputs.size(); ++i) {
+    harness::copy_bytes(to.inputs[i].data(), from.inputs[i].data(), from.inputs[i].bytes(), threads);
+  }
 }
 
 result<kernel_process> kernel_process::start(const harness::runner_options& options, kernel_clock& clock) {

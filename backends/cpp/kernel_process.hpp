@@ -34,7 +34,7 @@ struct kernel_buffers {
 /// Bytes that make_buffers would take, without slack.
 [[nodiscard]] std::size_t buffer_bytes(const problem& p, const std::vector<std::int64_t>& axes, output_form form);
 /// Copies input contents from one set of buffers to another of the same axes.
-void copy_inputs(const kernel_buffers& from, kernel_buffers& to);
+void copy_inputs(const kernel_buffers& from, kernel_buffers& to, int threads = 1);
 
 /// Seconds that kernels have taken by the outside clock. Shared by all processes of an evaluator.
 struct kernel_clock {

@@ -13,7 +13,8 @@ struct machine_peaks {
   double gflop_per_s = 0;     ///< f32 multiply-adds, two operations each
 };
 
-/// Measured once per processor model and number of cores; kept in the build cache's folder.
+/// Measures, and returns the best ever seen for this processor model and number of cores: a busy machine shows less than it has. The record
+/// is kept in the build cache's folder.
 [[nodiscard]] result<machine_peaks> measure_machine_peaks(workbench& bench);
 
 }  // namespace kernsmith::cpp

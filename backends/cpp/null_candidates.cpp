@@ -73,9 +73,9 @@ bool only_moves_data(const problem& p) {
 
 result<void> check_null_candidates(workbench& bench) {
   const problem& p = bench.subject();
-  workload_state* smallest = &bench.workloads().front();
-  for (workload_state& w : bench.workloads()) {
-    if (buffer_bytes(p, w.main.axes, output_form::native) < buffer_bytes(p, smallest->main.axes, output_form::native)) smallest = &w;
+  workload_state* smallest = bench.workloads().front().get();
+  for (const auto& w : bench.workloads()) {
+    if (buffer_bytes(p, w->main.axes, output_form::native) < buffer_bytes(p, smallest->main.axes, output_form::native)) smallest = w.get();
   }
   const test_case& c = smallest->main;
   kernel_buffers& got = *smallest->timing.candidate.front();

@@ -26,8 +26,8 @@ paired_timing::paired_timing(const problem& p, const test_case& c, timing_buffer
   for (std::size_t i = 0; i < batch; ++i) {
     candidate_sets_.push_back(buffers.candidate[i].get());
     trusted_sets_.push_back(buffers.trusted[i].get());
-    copy_inputs(*c.oracle, *candidate_sets_[i]);
-    copy_inputs(*c.oracle, *trusted_sets_[i]);
+    copy_inputs(*c.oracle, *candidate_sets_[i], plan.threads);
+    copy_inputs(*c.oracle, *trusted_sets_[i], plan.threads);
   }
 }
 
@@ -113,7 +113,7 @@ result<check_result> paired_timing::judge(harness::poison pattern) {
     const kernel_buffers* expected = &same;
     harness::expected_form form = harness::expected_form::native;
     if (trusted_.form == output_form::wide) {
-      copy_inputs(same, *trusted_.wide);
+      copy_inputs(same, *trusted_.wide, plan_.threads);
       auto called = trusted_.process->call({trusted_.wide}, plan_.timeout_s);
       if (!called) return tl::unexpected(called.error());
       if (called->status != harness::call_status::ok)

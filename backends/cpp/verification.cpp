@@ -77,9 +77,9 @@ check_result check_outputs(const problem& p, const std::vector<compare_spec>& sp
 
 result<check_result> check_kernel(const problem& p, const test_case& c, kernel_process& process, kernel_buffers& buffers,
                                   harness::poison pattern, double timeout_s, int threads) {
-  copy_inputs(*c.oracle, buffers);
+  copy_inputs(*c.oracle, buffers, threads);
   fill_slack(buffers);
-  for (harness::shared_buffer& b : buffers.outputs) harness::fill_poison(b.data(), b.bytes(), pattern);
+  for (harness::shared_buffer& b : buffers.outputs) harness::fill_poison(b.data(), b.bytes(), pattern, threads);
   auto called = process.call({&buffers}, timeout_s);
   if (!called) return tl::unexpected(called.error());
   check_result check;

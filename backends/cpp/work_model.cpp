@@ -12,7 +12,7 @@ namespace {
 constexpr double division_flops = 4, root_flops = 4, function_flops = 12;
 /// Reads alone can run ahead of the copy rate, and part of the data may be cached.
 constexpr double memory_margin = 2.0;
-constexpr double cache_margin = 2.0;
+constexpr double cache_margin = 4.0;
 /// Narrow types multiply up to four times faster than f32, and fast algorithms save some multiplications.
 constexpr double compute_margin = 8.0;
 constexpr double streaming_share = 2.0;  ///< of the last-level cache: above, data must come from memory

@@ -259,24 +259,29 @@ result<void> workbench::check_reference_against_itself(workload_state& w) {
   return {};
 }
 
+result<std::unique_ptr<workload_state>> workbench::make_workload(std::string what, const std::vector<std::int64_t>& axes, double weight) {
+  const std::size_t bytes = 2 * buffer_bytes(problem_, axes, output_form::wide) + 2 * buffer_bytes(problem_, axes, output_form::native);
+  if (bytes > max_problem_bytes) {
+    return fail(fault::bad_request,
+                fmt::format("{}: {} needs {} GB for inputs, outputs and reference, more than the {} GB that an evaluation may take",
+                            problem_.path.string(), what, bytes >> 30, max_problem_bytes >> 30));
+  }
+  auto w = std::make_unique<workload_state>();
+  auto main = make_case(std::move(what), axes, content::as_declared, options_.seed);
+  if (!main) return tl::unexpected(main.error());
+  w->main = std::move(*main);
+  w->weight = weight;
+  for (std::size_t a = 0; a < problem_.axes.size(); ++a) w->axis_names[problem_.axes[a].name] = axes[a];
+  if (auto same = check_reference_against_itself(*w); !same) return tl::unexpected(same.error());
+  if (auto grown = grow_timing_buffers(*w, 1); !grown) return tl::unexpected(grown.error());
+  return w;
+}
+
 result<void> workbench::prepare_workloads() {
   for (const workload& declared : problem_.workloads) {
-    const std::size_t bytes =
-        2 * buffer_bytes(problem_, declared.axes, output_form::wide) + 2 * buffer_bytes(problem_, declared.axes, output_form::native);
-    const std::string what = fmt::format("workload {}", axes_text(problem_, declared.axes));
-    if (bytes > max_problem_bytes) {
-      return fail(fault::bad_request,
-                  fmt::format("{}: {} needs {} GB for inputs, outputs and reference, more than the {} GB that an evaluation may take",
-                              problem_.path.string(), what, bytes >> 30, max_problem_bytes >> 30));
-    }
-    auto main = make_case(what, declared.axes, content::as_declared, options_.seed);
-    if (!main) return tl::unexpected(main.error());
-    workload_state& w = workloads_.emplace_back();
-    w.main = std::move(*main);
-    w.weight = declared.weight;
-    for (std::size_t a = 0; a < problem_.axes.size(); ++a) w.axis_names[problem_.axes[a].name] = declared.axes[a];
-    if (auto same = check_reference_against_itself(w); !same) return same;
-    if (auto grown = grow_timing_buffers(w, 1); !grown) return grown;
+    auto made = make_workload(fmt::format("workload {}", axes_text(problem_, declared.axes)), declared.axes, declared.weight);
+    if (!made) return tl::unexpected(made.error());
+    workloads_.push_back(std::move(*made));
     if (stopped()) return fail(fault::interrupted, "stopped while the reference was computed");
   }
   return {};

@@ -53,7 +53,7 @@ class workbench {
   [[nodiscard]] int threads() const { return static_cast<int>(options_.cores.size()); }
   [[nodiscard]] kernel_clock& clock() { return clock_; }
   [[nodiscard]] const machine_facts& facts() const { return facts_; }
-  [[nodiscard]] std::vector<workload_state>& workloads() { return workloads_; }
+  [[nodiscard]] std::vector<std::unique_ptr<workload_state>>& workloads() { return workloads_; }
   [[nodiscard]] std::vector<trusted_kernel>& baselines() { return baselines_; }
   [[nodiscard]] trusted_kernel& reference() { return reference_; }
   [[nodiscard]] harness::expected_form expected_form() const {
@@ -75,6 +75,9 @@ class workbench {
   /// Error of a baseline on a case, in units of the budget; max_reported_error when it fails otherwise. `buffers` must live as long as the
   /// bench.
   [[nodiscard]] result<double> baseline_error(trusted_kernel& baseline, const test_case& c, kernel_buffers& buffers);
+  /// A workload with its expected outputs, one pair of timing sets, and a reference that agrees with itself.
+  [[nodiscard]] result<std::unique_ptr<workload_state>> make_workload(std::string what, const std::vector<std::int64_t>& axes,
+                                                                      double weight);
   /// At least `count` timing sets for a workload, within the limits on memory and descriptors; fewer when they don't allow it.
   [[nodiscard]] result<void> grow_timing_buffers(workload_state& w, std::size_t count);
   /// Buffers on which the reference can be run for a workload, made at first use.
@@ -104,7 +107,7 @@ class workbench {
   std::uint64_t entropy_calls_ = 0;
   trusted_kernel reference_;
   std::vector<trusted_kernel> baselines_;
-  std::vector<workload_state> workloads_;
+  std::vector<std::unique_ptr<workload_state>> workloads_;
 };
 
 /// Refuses a problem that a kernel which computes nothing would pass: zeros, a copy of an input, the mean, the answer for other contents, a

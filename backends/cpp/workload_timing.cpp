@@ -20,6 +20,7 @@ constexpr double trusted_error_limit = 25;  // a baseline further off than this 
 constexpr std::size_t max_kept_blocks = 400;
 constexpr double hopeless_ratio = 0.5;  // of the best so far: no more samples
 constexpr int hopeless_blocks = 3;
+constexpr double slow_kernel_ns = 30e6;  // one block of a kernel slower than this is enough to see it
 constexpr int cold_samples = 7;
 constexpr double trusted_timeout_s = 600;
 constexpr double least_timeout_s = 5;
@@ -41,7 +42,23 @@ struct leg_choice {
   double call_ns = 0;
 };
 
-result<leg_choice> choose_leg(workbench& bench, workload_state& w, champion& best, const timing_limits& limits) {
+/// The reference computes what must come out, call by call.
+result<leg_choice> reference_leg(workbench& bench, workload_state& w) {
+  auto process = bench.process_of(bench.reference());
+  if (!process) return tl::unexpected(process.error());
+  auto wide = bench.reference_set(w);
+  if (!wide) return tl::unexpected(wide.error());
+  leg_choice choice;
+  choice.leg.process = *process;
+  choice.leg.form = output_form::wide;
+  choice.leg.wide = *wide;
+  choice.leg.timed = false;
+  choice.leg.budget_scale = 1;
+  choice.call_ns = w.reference_ns;
+  return choice;
+}
+
+result<leg_choice> choose_leg(workbench& bench, workload_state& w, champion& best, const timing_limits& limits, double best_ratio) {
   const baseline_state& baseline = w.baselines.front();
   leg_choice choice;
   if (baseline.call_ns <= limits.slowest_paired_ns && baseline.error <= trusted_error_limit) {
@@ -60,20 +77,10 @@ result<leg_choice> choose_leg(workbench& bench, workload_state& w, champion& bes
       best.process = std::move(*started);
     }
     choice.leg.process = &*best.process;
-    const std::size_t index = static_cast<std::size_t>(&w - bench.workloads().data());
-    choice.call_ns = index < best.ratios.size() && best.ratios[index] > 0 ? baseline.call_ns / best.ratios[index] : baseline.call_ns;
+    choice.call_ns = best_ratio > 0 ? baseline.call_ns / best_ratio : baseline.call_ns;
     return choice;
   }
-  auto process = bench.process_of(bench.reference());
-  if (!process) return tl::unexpected(process.error());
-  auto wide = bench.reference_set(w);
-  if (!wide) return tl::unexpected(wide.error());
-  choice.leg.process = *process;
-  choice.leg.form = output_form::wide;
-  choice.leg.wide = *wide;
-  choice.leg.budget_scale = 1;
-  choice.call_ns = w.reference_ns;
-  return choice;
+  return reference_leg(bench, w);
 }
 
 /// One warm call of the candidate on verified contents, by the outside clock.
@@ -136,7 +143,9 @@ void summarise(workload_measurement& m, const workload_state& w, std::uint64_t s
 }
 
 bool hopeless(const workload_measurement& m, const workload_state& w, double best_ratio) {
-  if (best_ratio <= 0 || m.blocks.size() < static_cast<std::size_t>(hopeless_blocks)) return false;
+  if (best_ratio <= 0 || m.blocks.empty()) return false;
+  const bool slow_kernel = harness::median(m.blocks.front().candidate_ns) > slow_kernel_ns;
+  if (!slow_kernel && m.blocks.size() < static_cast<std::size_t>(hopeless_blocks)) return false;
   std::vector<double> ratios;
   for (const harness::timing_block& block : m.blocks) {
     ratios.push_back(m.paired ? std::exp(harness::log_ratio(block))
@@ -155,7 +164,7 @@ double progress_width(const workload_measurement& m) {
 
 /// Blocks of one process launch.
 result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timing, int launch, const harness::stopping_rule& rule,
-                        double best_ratio, workload_measurement& m) {
+                        bool stops_early, double best_ratio, workload_measurement& m) {
   auto settled = timing.settle();
   if (!settled) return tl::unexpected(settled.error());
   if (!settled->ok()) {
@@ -178,7 +187,7 @@ result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timi
     ++progress.blocks;
     progress.spent_s = bench.clock().kernel_s - began_s;
     progress.relative_width = progress_width(m);
-    if (hopeless(m, w, best_ratio)) {
+    if (stops_early && hopeless(m, w, best_ratio)) {
       m.stopped_early = true;
       return {};
     }
@@ -208,6 +217,50 @@ result<void> run_cold(workbench& bench, workload_state& w, kernel_process& candi
   return {};
 }
 
+/// Error against the reference and the first samples of one baseline on one workload.
+result<baseline_state> sample_baseline(workbench& bench, workload_state& w, trusted_kernel& baseline) {
+  kernel_buffers& buffers = *w.timing.trusted.front();
+  auto process = bench.process_of(baseline);
+  if (!process) return tl::unexpected(process.error());
+  auto first =
+      check_kernel(bench.subject(), w.main, **process, buffers, harness::poison::not_a_number(), trusted_timeout_s, bench.threads());
+  if (!first) return tl::unexpected(first.error());
+  baseline_state state;
+  const bool has_values = first->ok() || first->outcome == "wrong_values" || first->outcome == "precision_broken";
+  state.error = has_values ? first->max_error : harness::max_reported_error;
+  const bool generated = &baseline == &bench.baselines().front() && bench.subject().baselines.front().builtin == "naive";
+  if (!first->ok() && (!has_values || (!generated && state.error > trusted_error_limit))) {
+    return fail(fault::bad_request, fmt::format("{}: baseline '{}' does not compute this problem ({}): {}", bench.subject().path.string(),
+                                                baseline.name, first->outcome, first->detail));
+  }
+  double spent_s = 0;
+  while (seconds(first->wall_ns) < slow_call_s && state.blocks_ns.size() < baseline_samples && spent_s < baseline_sampling_s) {
+    auto called = (*process)->call({&buffers}, trusted_timeout_s);
+    if (!called) return tl::unexpected(called.error());
+    if (called->status != harness::call_status::ok)
+      return fail(fault::bad_request, "baseline '" + baseline.name + "' failed when run again");
+    state.blocks_ns.push_back({std::max(called->wall_ns - (*process)->empty_call_ns(), 0.05 * called->wall_ns)});
+    spent_s += seconds(called->wall_ns);
+  }
+  if (state.blocks_ns.empty()) state.blocks_ns.push_back({first->wall_ns});
+  state.call_ns = harness::median(flat(state.blocks_ns));
+  return state;
+}
+
+/// One more call on fresh contents, checked against the reference itself.
+result<void> run_anchor(workbench& bench, workload_state& w, kernel_process& candidate, timing_plan plan, workload_measurement& m) {
+  auto reference = reference_leg(bench, w);
+  if (!reference) return tl::unexpected(reference.error());
+  plan.batch = 1;
+  plan.timeout_s = trusted_timeout_s;
+  paired_timing timing(bench.subject(), w.main, w.timing, candidate, reference->leg, plan, bench.entropy());
+  auto done = timing.settle();
+  if (!done) return tl::unexpected(done.error());
+  m.failure = *done;
+  m.checked += timing.checked_outputs();
+  return {};
+}
+
 }  // namespace
 
 timing_limits limits_for(effort how, std::size_t workloads) {
@@ -223,6 +276,7 @@ timing_limits limits_for(effort how, std::size_t workloads) {
       limits.kernel_s = std::max(0.45 * share, 0.08);
       limits.least_blocks = 4;
       limits.most_blocks = 30;
+      limits.stops_early = true;
       break;
     case effort::final:
       limits.kernel_s = std::max(4 * share, 0.5);
@@ -232,16 +286,16 @@ timing_limits limits_for(effort how, std::size_t workloads) {
       limits.slowest_paired_ns = 300e6;
       limits.launches = 3;
       limits.cold = true;
+      limits.anchored = true;
       break;
   }
   return limits;
 }
 
-result<workload_measurement> measure_workload(workbench& bench, std::size_t workload, kernel_process& candidate,
+result<workload_measurement> measure_workload(workbench& bench, workload_state& w, kernel_process& candidate,
                                               const process_starter& relaunch, champion& best, const timing_limits& limits,
                                               double best_ratio) {
-  workload_state& w = bench.workloads()[workload];
-  auto trusted = choose_leg(bench, w, best, limits);
+  auto trusted = choose_leg(bench, w, best, limits, best_ratio);
   if (!trusted) return tl::unexpected(trusted.error());
   auto candidate_ns = pilot(w, candidate);
   if (!candidate_ns) return tl::unexpected(candidate_ns.error());
@@ -266,10 +320,14 @@ result<workload_measurement> measure_workload(workbench& bench, std::size_t work
       process = &candidate;
     }
     paired_timing timing(bench.subject(), w.main, w.timing, *process, trusted->leg, plan, bench.entropy());
-    if (auto ran = run_launch(bench, w, timing, launch, *rule, best_ratio, m); !ran) return tl::unexpected(ran.error());
+    if (auto ran = run_launch(bench, w, timing, launch, *rule, limits.stops_early, best_ratio, m); !ran) return tl::unexpected(ran.error());
     m.checked += timing.checked_outputs();
     m.inside_ns = timing.candidate_inside_ns();
     if (!m.failure.ok() || m.stopped_early) break;
+  }
+  const bool by_champion = !m.paired && trusted->leg.form == output_form::native;
+  if (m.failure.ok() && (limits.anchored || by_champion)) {
+    if (auto ran = run_anchor(bench, w, *process, plan, m); !ran) return tl::unexpected(ran.error());
   }
   if (m.failure.ok() && limits.cold && !m.stopped_early) {
     if (auto ran = run_cold(bench, w, *process, *trusted, plan, m); !ran) return tl::unexpected(ran.error());
@@ -294,39 +352,12 @@ memory::workload_timing baseline_workload_timing(const workload_state& w, std::s
   return t;
 }
 
-result<void> measure_baselines(workbench& bench) {
-  for (workload_state& w : bench.workloads()) {
-    kernel_buffers& buffers = *w.timing.trusted.front();
-    for (trusted_kernel& baseline : bench.baselines()) {
-      if (bench.stopped()) return fail(fault::interrupted, "stopped while baselines were measured");
-      auto process = bench.process_of(baseline);
-      if (!process) return tl::unexpected(process.error());
-      auto first =
-          check_kernel(bench.subject(), w.main, **process, buffers, harness::poison::not_a_number(), trusted_timeout_s, bench.threads());
-      if (!first) return tl::unexpected(first.error());
-      baseline_state state;
-      const bool has_values = first->ok() || first->outcome == "wrong_values" || first->outcome == "precision_broken";
-      state.error = has_values ? first->max_error : harness::max_reported_error;
-      const bool generated = &baseline == &bench.baselines().front() && bench.subject().baselines.front().builtin == "naive";
-      if (!first->ok() && (!has_values || (!generated && state.error > trusted_error_limit))) {
-        return fail(fault::bad_request, fmt::format("{}: baseline '{}' does not compute this problem ({}): {}",
-                                                    bench.subject().path.string(), baseline.name, first->outcome, first->detail));
-      }
-      state.call_ns = first->wall_ns;
-      double spent_s = 0;
-      while (seconds(first->wall_ns) < slow_call_s && state.blocks_ns.size() < baseline_samples && (spent_s < baseline_sampling_s)) {
-        auto called = (*process)->call({&buffers}, trusted_timeout_s);
-        if (!called) return tl::unexpected(called.error());
-        if (called->status != harness::call_status::ok)
-          return fail(fault::bad_request, "baseline '" + baseline.name + "' failed when run again");
-        const double net = std::max(called->wall_ns - (*process)->empty_call_ns(), 0.05 * called->wall_ns);
-        state.blocks_ns.push_back({net});
-        spent_s += seconds(called->wall_ns);
-      }
-      if (state.blocks_ns.empty()) state.blocks_ns.push_back({state.call_ns});
-      state.call_ns = harness::median(flat(state.blocks_ns));
-      w.baselines.push_back(std::move(state));
-    }
+result<void> measure_baselines(workbench& bench, workload_state& w) {
+  for (trusted_kernel& baseline : bench.baselines()) {
+    if (bench.stopped()) return fail(fault::interrupted, "stopped while baselines were measured");
+    auto state = sample_baseline(bench, w, baseline);
+    if (!state) return tl::unexpected(state.error());
+    w.baselines.push_back(std::move(*state));
   }
   return {};
 }

@@ -26,6 +26,8 @@ struct timing_limits {
   double slowest_paired_ns = 40e6;  ///< a baseline call above this is not interleaved
   int launches = 1;
   bool cold = false;
+  bool stops_early = false;  ///< a few samples will do for what is far slower than the best so far
+  bool anchored = false;     ///< a last timed call is checked against the reference, whoever gave the expected outputs before
 };
 [[nodiscard]] timing_limits limits_for(effort how, std::size_t workloads);
 
@@ -46,14 +48,14 @@ struct workload_measurement {
 };
 
 /// Times `candidate` (already verified) on one workload. `best_ratio` is the best speed-up known there, 0: none.
-[[nodiscard]] result<workload_measurement> measure_workload(workbench& bench, std::size_t workload, kernel_process& candidate,
+[[nodiscard]] result<workload_measurement> measure_workload(workbench& bench, workload_state& w, kernel_process& candidate,
                                                             const process_starter& relaunch, champion& best, const timing_limits& limits,
                                                             double best_ratio);
 
+/// First samples of all baselines on one workload, and their error against the reference.
+[[nodiscard]] result<void> measure_baselines(workbench& bench, workload_state& w);
+
 /// Timing of the baseline on a workload from all samples of the session.
 [[nodiscard]] memory::workload_timing baseline_workload_timing(const workload_state& w, std::size_t baseline);
-
-/// First samples of all baselines on all workloads, and their error against the reference.
-[[nodiscard]] result<void> measure_baselines(workbench& bench);
 
 }  // namespace kernsmith::cpp

@@ -11,8 +11,9 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <thread>
 #include <vector>
+
+#include "backends/harness/in_parts.hpp"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 #define KERNSMITH_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
@@ -26,7 +27,6 @@ namespace {
 
 constexpr std::int64_t chunk_elements = 2048;          // conversion buffers stay in the first-level cache
 constexpr std::int64_t elements_per_thread = 1 << 16;  // below this a thread costs more than it saves
-constexpr std::size_t page_bytes = 4096, line_bytes = 64;
 
 /// What rounding to a float type needs: bits of the stored fraction, exponent of the least normal number.
 struct float_format {
@@ -387,19 +387,6 @@ range_result compare_integers(const task& t, std::int64_t begin, std::int64_t en
   return result;
 }
 
-/// Runs `work(begin, end)` over [0, count) on up to `threads` threads, each with a contiguous part.
-template <class Work>
-void in_parts(std::int64_t count, std::int64_t least, int threads, const Work& work) {
-  const auto parts = static_cast<int>(std::clamp<std::int64_t>(count / std::max<std::int64_t>(least, 1), 1, std::max(threads, 1)));
-  const std::int64_t each = (count + parts - 1) / parts;
-  std::vector<std::thread> others;
-  for (int part = 1; part < parts; ++part) {
-    others.emplace_back([&, part] { work(part, std::min(count, each * part), std::min(count, each * (part + 1))); });
-  }
-  work(0, 0, std::min(count, each));
-  for (std::thread& other : others) other.join();
-}
-
 }  // namespace
 
 comparison compare(const compare_spec& spec, dtype type, const void* got, const void* expected, expected_form form, std::int64_t count,
@@ -430,50 +417,6 @@ comparison compare(const compare_spec& spec, dtype type, const void* got, const 
   }
   whole.match = whole.failures == 0;
   return whole;
-}
-
-bool same_bytes(const void* a, const void* b, std::size_t bytes, int threads) {
-  std::vector<char> same(static_cast<std::size_t>(std::max(threads, 1)), 1);
-  in_parts(static_cast<std::int64_t>(bytes), elements_per_thread * 8, threads, [&](int part, std::int64_t begin, std::int64_t end) {
-    same[static_cast<std::size_t>(part)] =
-        std::memcmp(static_cast<const char*>(a) + begin, static_cast<const char*>(b) + begin, static_cast<std::size_t>(end - begin)) == 0
-            ? 1
-            : 0;
-  });
-  return std::all_of(same.begin(), same.end(), [](char s) { return s == 1; });
-}
-
-poison poison::not_a_number() {
-  return {0x7fffffff7fffffffull};
-}
-
-poison poison::finite(std::uint64_t random) {
-  // Exponent bits of every float type that the word may be read as stay away from all ones, and no byte is 0 or 1 (a valid bool).
-  return {(random & 0x3f3f3f3f3f3f3f3full) | 0x0202020202020202ull};
-}
-
-void fill_poison(void* data, std::size_t bytes, poison pattern) {
-  auto* to = static_cast<std::byte*>(data);
-  const std::size_t whole = bytes / sizeof(pattern.word);
-  for (std::size_t i = 0; i < whole; ++i) std::memcpy(to + i * sizeof(pattern.word), &pattern.word, sizeof(pattern.word));
-  std::memcpy(to + whole * sizeof(pattern.word), &pattern.word, bytes % sizeof(pattern.word));
-}
-
-void fill_poison_sampled(void* data, std::size_t bytes, poison pattern, std::uint64_t random) {
-  if (bytes <= page_bytes) return fill_poison(data, bytes, pattern);
-  auto* to = static_cast<std::byte*>(data);
-  for (std::size_t page = 0; page < bytes; page += page_bytes) {
-    random = random * 6364136223846793005ull + 1442695040888963407ull;
-    const std::size_t at = page + (random >> 58) * line_bytes;
-    if (at < bytes) fill_poison(to + at, std::min(line_bytes, bytes - at), pattern);
-  }
-  fill_poison(to + (bytes - 1) / line_bytes * line_bytes, (bytes - 1) % line_bytes + 1, pattern);  // the tail is what gets forgotten
-}
-
-bool is_poisoned(const void* data, std::int64_t index, dtype type, poison pattern) {
-  const std::size_t size = size_of(type), offset = static_cast<std::size_t>(index) * size;
-  return std::memcmp(static_cast<const std::byte*>(data) + offset,
-                     reinterpret_cast<const std::byte*>(&pattern.word) + offset % sizeof(pattern.word), size) == 0;
 }
 
 }  // namespace kernsmith::harness

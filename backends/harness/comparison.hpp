@@ -38,6 +38,9 @@ enum class expected_form : std::uint8_t {
 /// memcmp on several threads.
 [[nodiscard]] bool same_bytes(const void* a, const void* b, std::size_t bytes, int threads = 1);
 
+/// memcpy on several threads.
+void copy_bytes(void* to, const void* from, std::size_t bytes, int threads = 1);
+
 /// A repeated 8-byte word that marks memory as not yet written.
 struct poison {
   std::uint64_t word = 0;
@@ -46,7 +49,7 @@ struct poison {
   /// Finite, unpredictable values.
   [[nodiscard]] static poison finite(std::uint64_t random);
 };
-void fill_poison(void* data, std::size_t bytes, poison pattern);
+void fill_poison(void* data, std::size_t bytes, poison pattern, int threads = 1);
 /// Poisons one cache line in each page, at a place that `random` chooses: cheap enough for every timed call.
 void fill_poison_sampled(void* data, std::size_t bytes, poison pattern, std::uint64_t random);
 /// Does element `index` still hold the poison?
