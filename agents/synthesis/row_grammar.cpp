@@ -25,8 +25,8 @@ class row_grammar final : public group_grammar {
   std::vector<decision> decisions(const tensor_ir& ir, const fusion_group& group, const machine_model& machine) const override {
     const row::row_program p = *row::analyse(ir, group);
     std::vector<decision> all;
-    const auto add = [&](const char* what, std::vector<std::int64_t> values, std::vector<std::string> labels, std::int64_t preferred, double weight,
-                         const char* meaning) {
+    const auto add = [&](const char* what, std::vector<std::int64_t> values, std::vector<std::string> labels, std::int64_t preferred,
+                         double weight, const char* meaning) {
       decision d;
       d.name = group.name + "." + what;
       d.values = std::move(values);
@@ -38,21 +38,25 @@ class row_grammar final : public group_grammar {
     };
     const bool inner = row::lanes_possible(p, row::lanes::inner), across = row::lanes_possible(p, row::lanes::across);
     const std::int64_t where = static_cast<std::int64_t>(preferred_lanes(p, machine));
-    if (inner && across) add("lanes", {0, 1}, {"inner", "across"}, where, 2.0, "SIMD lanes along the swept index of a row, or across neighbouring rows");
+    if (inner && across)
+      add("lanes", {0, 1}, {"inner", "across"}, where, 2.0, "SIMD lanes along the swept index of a row, or across neighbouring rows");
     add("unroll", {1, 2, 4, 8}, {}, 4, 2.0, "vectors per step of a sweep, or per strip of rows");
     if (streams(p)) {
       add("stores", {0, 1, 2}, {"cached", "streaming", "streaming_large"}, 2, 1.0,
           "write outputs through the caches, past them, or past them when larger than the last level");
     }
-    if (divides_by_row_value(p)) add("division", {0, 1}, {"exact", "reciprocal"}, 1, 0.5, "divide by a row value, or multiply with its inverse");
+    if (divides_by_row_value(p))
+      add("division", {0, 1}, {"exact", "reciprocal"}, 1, 0.5, "divide by a row value, or multiply with its inverse");
     if (inner) add("chunk", {0, 1, 4, 16, 64}, {}, 0, 0.5, "rows per scheduling chunk; 0: one even share per thread");
     if (across) add("span", {64, 256, 1024, 4096, 16384}, {}, preferred_span(p), 1.0, "lanes across rows per task");
     for (const int i : row::keepable(p)) {
       const std::string what = "keep_" + p.tensor(p.statements[static_cast<std::size_t>(i)].tensor).name;
-      add(what.c_str(), {0, 1}, {"recompute", "buffer"}, worth_keeping(p, i) ? 1 : 0, 1.5, "compute the value again in each sweep, or keep it in a row buffer");
+      add(what.c_str(), {0, 1}, {"recompute", "buffer"}, worth_keeping(p, i) ? 1 : 0, 1.5,
+          "compute the value again in each sweep, or keep it in a row buffer");
     }
     if (gathers_rows(p)) add("prefetch", {0, 2, 4, 8, 16}, {}, 4, 1.0, "gathered rows fetched ahead");
-    if (fixed_class(p) >= 0) add("fixed", {0, 1}, {"general", "specialised"}, 1, 1.0, "a copy of the code with the short extent as a constant");
+    if (fixed_class(p) >= 0)
+      add("fixed", {0, 1}, {"general", "specialised"}, 1, 1.0, "a copy of the code with the short extent as a constant");
     return all;
   }
 
@@ -66,7 +70,8 @@ class row_grammar final : public group_grammar {
     }
   }
 
-  emitted_group emit(const tensor_ir& ir, const fusion_group& group, const machine_model& machine, const assignment& chosen) const override {
+  emitted_group emit(const tensor_ir& ir, const fusion_group& group, const machine_model& machine,
+                     const assignment& chosen) const override {
     const row::row_program p = *row::analyse(ir, group);
     const auto value = [&](const std::string& what, std::int64_t otherwise) {
       const auto found = chosen.find(group.name + "." + what);
@@ -114,7 +119,8 @@ class row_grammar final : public group_grammar {
   }
 
   static std::int64_t preferred_span(const row::row_program& p) {
-    const bool swept = std::any_of(p.statements.begin(), p.statements.end(), [](const row::row_statement& s) { return s.kind != row::role::point; });
+    const bool swept =
+        std::any_of(p.statements.begin(), p.statements.end(), [](const row::row_statement& s) { return s.kind != row::role::point; });
     return swept ? 256 : 4096;
   }
 

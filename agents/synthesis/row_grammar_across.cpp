@@ -138,7 +138,8 @@ void body_writer::prefetch(text_block& hoisted, const sweep& w) {
 void body_writer::sweep_across(text_block& out, const sweep& w) {
   comment(out, w.sinks, "");
   declare_across(out, w);
-  const bool split = std::none_of(w.sinks.begin(), w.sinks.end(), [&](int i) { return at(i).kind == role::scan || is_position(at(i).reducer); });
+  const bool split =
+      std::none_of(w.sinks.begin(), w.sinks.end(), [&](int i) { return at(i).kind == role::scan || is_position(at(i).reducer); });
   const auto compensated = [&](int i) { return at(i).kind == role::reduce && is_compensated(p_, at(i)); };
   const bool blocked = std::any_of(w.sinks.begin(), w.sinks.end(), compensated);
   out.line("{");
@@ -149,7 +150,8 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
     out.append(one);
   };
   const std::string first_extent = write_.class_extent(w.over.front());
-  put(split ? fmt::format("const range part = share(crew, {}, 1);", first_extent) : fmt::format("const range part = {{0, {}}};", first_extent));
+  put(split ? fmt::format("const range part = share(crew, {}, 1);", first_extent)
+            : fmt::format("const range part = {{0, {}}};", first_extent));
   int opened = 0;
   for (std::size_t k = 0; k < w.over.size(); ++k) {
     const std::string name = write_.class_name(w.over[k]);

@@ -147,9 +147,15 @@ std::string expression_writer::scalar_load(const row_statement& s, const express
   const dtype type = p_.tensor(e.symbol).type;
   std::string text;
   switch (class_of(type)) {
-    case value_class::real: text = type == dtype::f64 ? element : fmt::format("to_double({})", element); break;
-    case value_class::integer: text = fmt::format("int64_t({})", element); break;
-    case value_class::boolean: text = fmt::format("({} != 0)", element); break;
+    case value_class::real:
+      text = type == dtype::f64 ? element : fmt::format("to_double({})", element);
+      break;
+    case value_class::integer:
+      text = fmt::format("int64_t({})", element);
+      break;
+    case value_class::boolean:
+      text = fmt::format("({} != 0)", element);
+      break;
   }
   if (at.conditions.empty()) return text;
   const double pad = *p_.tensor(e.symbol).pad;

@@ -19,9 +19,8 @@ int body_writer::last_stage() const {
 
 bool body_writer::read_later(int statement) const {
   return std::any_of(p_.statements.begin(), p_.statements.end(), [&](const row_statement& reader) {
-    return std::any_of(reader.nodes.begin(), reader.nodes.end(), [&](const expression& e) {
-      return e.kind == expression_kind::load && e.symbol == at(statement).tensor;
-    });
+    return std::any_of(reader.nodes.begin(), reader.nodes.end(),
+                       [&](const expression& e) { return e.kind == expression_kind::load && e.symbol == at(statement).tensor; });
   });
 }
 
@@ -83,7 +82,8 @@ void body_writer::store_lanes(text_block& out, const row_statement& s, const std
   const std::string name = write_.fresh(write_.stem(s.tensor) + "_lanes");
   const std::string storage = storage_type(stored);
   out.line(fmt::format("const {} {} = {};", real ? "real" : "whole", name, text));
-  const std::string element = !real ? fmt::format("{}({}[l])", storage, name) : fmt::format("from_double<{}>(double({}[l]))", storage, name);
+  const std::string element =
+      !real ? fmt::format("{}({}[l])", storage, name) : fmt::format("from_double<{}>(double({}[l]))", storage, name);
   out.line(fmt::format("for (int l = 0; l < lanes; ++l) *({}) = {};", write_.target_address(s, shifted), element));
 }
 

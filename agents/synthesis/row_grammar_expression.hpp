@@ -1,4 +1,5 @@
-// Writes the values of a row program as C++ expressions: scalars (double, int64_t, bool) and lanes (real, whole, masks; see row_grammar_support.hpp).
+// Writes the values of a row program as C++ expressions: scalars (double, int64_t, bool) and lanes (real, whole, masks; see
+// row_grammar_support.hpp).
 #pragma once
 
 #include <functional>
@@ -31,10 +32,10 @@ class text_block {
 struct lane_scope {
   text_block* hoisted = nullptr;
   text_block* body = nullptr;
-  int lane = -1;                            ///< the class along which lanes lie, or -1 when nothing depends on a lane
-  const sweep* within = nullptr;            ///< the sweep being written, or null between sweeps
-  std::map<std::string, std::string> known; ///< expression text -> name of the constant that holds it
-  std::map<int, std::string> values;        ///< statement -> name of its value in this step
+  int lane = -1;                             ///< the class along which lanes lie, or -1 when nothing depends on a lane
+  const sweep* within = nullptr;             ///< the sweep being written, or null between sweeps
+  std::map<std::string, std::string> known;  ///< expression text -> name of the constant that holds it
+  std::map<int, std::string> values;         ///< statement -> name of its value in this step
 };
 
 /// How a name is spelt where an index has another name than usual.

@@ -103,7 +103,8 @@ void body_writer::finish_position(text_block& out, const row_statement& s) {
   out.line(fmt::format("const auto {0}_better = []({0}_candidate a, {0}_candidate b) {{ return {1} ? b : a; }};", name, better));
   out.line(fmt::format("{0}_candidate {0}_best = {{0, -1}};", name));
   out.line("for (int u = 0; u < U; ++u)");
-  out.line(fmt::format("for (int l = 0; l < W; ++l) {0}_best = {0}_better({0}_best, {{{1}({0}_acc[u][l]), {0}_at[u][l]}});", name, type), 1);
+  out.line(fmt::format("for (int l = 0; l < W; ++l) {0}_best = {0}_better({0}_best, {{{1}({0}_acc[u][l]), {0}_at[u][l]}});", name, type),
+           1);
   out.line(fmt::format("const int64_t {} = std::max<int64_t>(0, combine(crew, {}_best, {}_better).at);", write_.value_name(s), name, name));
 }
 
@@ -137,7 +138,8 @@ void body_writer::sweep_inner(text_block& out, const sweep& w) {
   const int lane = w.over.back();
   const std::string name = write_.class_name(lane);
   const bool split = std::none_of(w.sinks.begin(), w.sinks.end(), [&](int i) { return at(i).kind == role::scan; });
-  const bool blocked = std::any_of(w.sinks.begin(), w.sinks.end(), [&](int i) { return at(i).kind == role::reduce && is_compensated(p_, at(i)); });
+  const bool blocked =
+      std::any_of(w.sinks.begin(), w.sinks.end(), [&](int i) { return at(i).kind == role::reduce && is_compensated(p_, at(i)); });
 
   out.line("{");
   int depth = out.depth() + 1;
@@ -174,7 +176,8 @@ void body_writer::sweep_inner(text_block& out, const sweep& w) {
         put(fmt::format("fill({}_part, splat(0.0));", write_.stem(at(i).tensor)));
       }
   }
-  const std::string from = blocked ? "block" : begin, to = blocked ? fmt::format("std::min<int64_t>({}, block + {})", end, inner_block) : end;
+  const std::string from = blocked ? "block" : begin,
+                    to = blocked ? fmt::format("std::min<int64_t>({}, block + {})", end, inner_block) : end;
   put(fmt::format("each_vector<U>({}, {}, [&](int64_t {}, int lanes, int u) __attribute__((always_inline)) {{", from, to, name));
   out.append(body);
   put("});");

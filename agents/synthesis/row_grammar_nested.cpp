@@ -76,7 +76,8 @@ std::string expression_writer::nested(int statement, lane_scope& scope) {
       for (const int i : together)
         if (is_compensated(p_, p_.statements[static_cast<std::size_t>(i)]))
           put(fmt::format("real {}_part = splat(0.0);", stem(p_.statements[static_cast<std::size_t>(i)].tensor)));
-      put(fmt::format("for (int64_t {0} = {0}_block; {0} < std::min<int64_t>({1}, {0}_block + {2}); ++{0}) {{", name, extent, nested_block));
+      put(fmt::format("for (int64_t {0} = {0}_block; {0} < std::min<int64_t>({1}, {0}_block + {2}); ++{0}) {{", name, extent,
+                      nested_block));
     } else {
       put(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0}) {{", name, extent));
     }

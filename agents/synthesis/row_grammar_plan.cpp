@@ -20,10 +20,13 @@ bool contains(const std::vector<int>& list, int value) {
 
 double access_cost(access a) {
   switch (a) {
-    case access::absent: return uniform_cost;
-    case access::contiguous: return contiguous_cost;
+    case access::absent:
+      return uniform_cost;
+    case access::contiguous:
+      return contiguous_cost;
     case access::strided:
-    case access::indirect: return strided_cost;
+    case access::indirect:
+      return strided_cost;
   }
   return strided_cost;
 }

@@ -22,28 +22,28 @@ enum class stores : std::uint8_t {
 
 /// One pass over the swept indices of a row (or strip).
 struct sweep {
-  int stage = 1;                ///< sweeps of stage k need the row values that stages below k finished
-  std::vector<int> over;        ///< classes, outermost first; with lanes::inner the last one is the lane index
-  std::vector<int> sinks;       ///< statements finished or stored here, in order
-  std::vector<int> needed;      ///< maps and nested reductions evaluated here
-  std::vector<int> from_buffer; ///< statements whose values are read back from the row buffer
-  std::vector<int> to_buffer;   ///< statements whose values are put there
+  int stage = 1;                 ///< sweeps of stage k need the row values that stages below k finished
+  std::vector<int> over;         ///< classes, outermost first; with lanes::inner the last one is the lane index
+  std::vector<int> sinks;        ///< statements finished or stored here, in order
+  std::vector<int> needed;       ///< maps and nested reductions evaluated here
+  std::vector<int> from_buffer;  ///< statements whose values are read back from the row buffer
+  std::vector<int> to_buffer;    ///< statements whose values are put there
 };
 
 struct plan {
   lanes where = lanes::inner;
-  int lane = -1;                ///< lanes::across: the parallel class along which lanes lie
-  int unroll = 4;               ///< vectors per step (inner) or per strip (across)
+  int lane = -1;   ///< lanes::across: the parallel class along which lanes lie
+  int unroll = 4;  ///< vectors per step (inner) or per strip (across)
   stores how = stores::cached;
-  bool reciprocal = true;       ///< divide by a row value by multiplying with its inverse
-  std::int64_t chunk = 0;       ///< rows per scheduling chunk; 0: one even share per thread
-  std::int64_t span = 0;        ///< lanes::across: lanes per task
-  std::int64_t prefetch = 0;    ///< gathered rows fetched ahead
-  std::int64_t fixed = 0;       ///< extent for which a specialised copy is made (of class `fixed_class`)
+  bool reciprocal = true;     ///< divide by a row value by multiplying with its inverse
+  std::int64_t chunk = 0;     ///< rows per scheduling chunk; 0: one even share per thread
+  std::int64_t span = 0;      ///< lanes::across: lanes per task
+  std::int64_t prefetch = 0;  ///< gathered rows fetched ahead
+  std::int64_t fixed = 0;     ///< extent for which a specialised copy is made (of class `fixed_class`)
   int fixed_class = -1;
-  std::vector<int> stage;       ///< per statement: row values are known after this stage; others are computable from the next one on
+  std::vector<int> stage;  ///< per statement: row values are known after this stage; others are computable from the next one on
   std::vector<sweep> sweeps;
-  std::vector<bool> kept;       ///< per statement: values go through a row buffer when a later sweep needs them
+  std::vector<bool> kept;  ///< per statement: values go through a row buffer when a later sweep needs them
 };
 
 [[nodiscard]] inline plan plan_with(lanes where) {
@@ -57,7 +57,8 @@ struct plan {
 /// Estimated cost of memory access with the lanes there; lower is better.
 [[nodiscard]] double lane_cost(const row_program& p, lanes where);
 
-/// Are the values of this statement stored as whole aligned vectors of lane elements, so that streaming stores can be used (and are, by `chosen`)?
+/// Are the values of this statement stored as whole aligned vectors of lane elements, so that streaming stores can be used (and are, by
+/// `chosen`)?
 [[nodiscard]] bool streamable(const row_program& p, const plan& chosen, const row_statement& s);
 
 /// Statements whose values more than one sweep wants: the ones for which keeping can be decided.

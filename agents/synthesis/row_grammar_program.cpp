@@ -254,8 +254,7 @@ class builder {
     if (s.kind == role::reduce && !s.swept.empty()) s.kind = role::nested;
     if (s.kind == role::map && s.swept.empty()) s.kind = role::point;
     if (s.kind == role::scan) return s.swept.size() == 1 && s.bound.size() == 1 && s.swept[0] == s.bound[0];
-    if (s.kind == role::reduce)
-      return std::none_of(s.bound.begin(), s.bound.end(), [&](int c) { return p_.is_parallel(c); });
+    if (s.kind == role::reduce) return std::none_of(s.bound.begin(), s.bound.end(), [&](int c) { return p_.is_parallel(c); });
     // Argument positions are only emitted for whole rows.
     if (s.kind == role::nested) return s.reducer != reduction::argmax && s.reducer != reduction::argmin;
     return true;
@@ -295,9 +294,8 @@ class builder {
   bool same_sweep_readers(const row_statement& s) const {
     const std::set<int> mine(s.swept.begin(), s.swept.end());
     for (const row_statement& reader : p_.statements) {
-      const bool reads = std::any_of(reader.nodes.begin(), reader.nodes.end(), [&](const expression& e) {
-        return e.kind == expression_kind::load && e.symbol == s.tensor;
-      });
+      const bool reads = std::any_of(reader.nodes.begin(), reader.nodes.end(),
+                                     [&](const expression& e) { return e.kind == expression_kind::load && e.symbol == s.tensor; });
       if (!reads) continue;
       std::set<int> theirs(reader.kind == role::reduce ? reader.bound.begin() : reader.swept.begin(),
                            reader.kind == role::reduce ? reader.bound.end() : reader.swept.end());
@@ -339,9 +337,8 @@ class builder {
     }
     // A stored row value that lacks parallel indices would be written by several rows at once.
     return std::all_of(p_.statements.begin(), p_.statements.end(), [&](const row_statement& s) {
-      return !s.stored || std::all_of(p_.parallel.begin(), p_.parallel.end(), [&](int c) {
-        return std::find(s.target.begin(), s.target.end(), c) != s.target.end();
-      });
+      return !s.stored || std::all_of(p_.parallel.begin(), p_.parallel.end(),
+                                      [&](int c) { return std::find(s.target.begin(), s.target.end(), c) != s.target.end(); });
     });
   }
 

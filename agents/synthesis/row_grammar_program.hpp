@@ -1,5 +1,5 @@
-// A fusion group as a "row program": what the row grammar decides about and emits from. Indices of all its statements are unified into classes; some of
-// them (the parallel ones) number the independent pieces of work ("rows"), the others are swept over inside each piece.
+// A fusion group as a "row program": what the row grammar decides about and emits from. Indices of all its statements are unified into
+// classes; some of them (the parallel ones) number the independent pieces of work ("rows"), the others are swept over inside each piece.
 #pragma once
 
 #include <optional>
@@ -60,7 +60,7 @@ struct row_program {
   std::vector<index_class> classes;
   std::vector<std::vector<extent>> shapes;  ///< per tensor of the IR, collapsed like the classes
   std::vector<row_statement> statements;
-  std::vector<int> writer;    ///< per tensor: position in `statements`, or -1
+  std::vector<int> writer;  ///< per tensor: position in `statements`, or -1
   local_names names;
   std::vector<int> parallel;  ///< classes, outermost first
   bool wide = false;          ///< computed in double / int64 lanes instead of float / int32

@@ -16,12 +16,18 @@ constexpr int int64_bits = 63;
 
 int dtype_bits(dtype type) {
   switch (type) {
-    case dtype::boolean: return 1;
-    case dtype::i8: return 7;
-    case dtype::u8: return 8;
-    case dtype::i16: return 15;
-    case dtype::i32: return int32_bits;
-    default: return int64_bits;
+    case dtype::boolean:
+      return 1;
+    case dtype::i8:
+      return 7;
+    case dtype::u8:
+      return 8;
+    case dtype::i16:
+      return 15;
+    case dtype::i32:
+      return int32_bits;
+    default:
+      return int64_bits;
   }
 }
 
@@ -65,29 +71,41 @@ class range_check {
     const expression& e = at(s, node);
     const auto argument = [&](std::size_t i) { return bits(s, e.arguments[i]); };
     switch (e.kind) {
-      case expression_kind::number: return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::llabs(e.integer))));
+      case expression_kind::number:
+        return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::llabs(e.integer))));
       case expression_kind::index:
-      case expression_kind::axis: return int32_bits;
-      case expression_kind::load: return load_bits(e);
+      case expression_kind::axis:
+        return int32_bits;
+      case expression_kind::load:
+        return load_bits(e);
       case expression_kind::cast:
         return at(s, e.arguments[0]).type == value_class::real ? dtype_bits(e.cast_to) : std::min(dtype_bits(e.cast_to), argument(0));
-      case expression_kind::call: break;
-      default: return int64_bits;
+      case expression_kind::call:
+        break;
+      default:
+        return int64_bits;
     }
     if (e.type == value_class::boolean) return 1;
     switch (e.op) {
       case operation::add:
-      case operation::subtract: return std::max(argument(0), argument(1)) + 1;
-      case operation::multiply: return argument(0) + argument(1);
+      case operation::subtract:
+        return std::max(argument(0), argument(1)) + 1;
+      case operation::multiply:
+        return argument(0) + argument(1);
       case operation::negate:
-      case operation::absolute: return argument(0) + 1;
+      case operation::absolute:
+        return argument(0) + 1;
       case operation::minimum:
-      case operation::maximum: return std::max(argument(0), argument(1));
-      case operation::select: return std::max(argument(1), argument(2));
+      case operation::maximum:
+        return std::max(argument(0), argument(1));
+      case operation::select:
+        return std::max(argument(1), argument(2));
       case operation::floor:
       case operation::ceil:
-      case operation::round: return argument(0);
-      default: return int64_bits;
+      case operation::round:
+        return argument(0);
+      default:
+        return int64_bits;
     }
   }
 
@@ -133,8 +151,7 @@ class range_check {
       check_select(s, e, modular);
       return;
     }
-    const bool ring =
-        e.op == operation::add || e.op == operation::subtract || e.op == operation::multiply || e.op == operation::negate;
+    const bool ring = e.op == operation::add || e.op == operation::subtract || e.op == operation::multiply || e.op == operation::negate;
     for (const int argument : e.arguments) check(s, argument, modular && ring && e.type == value_class::integer);
   }
 
@@ -213,9 +230,12 @@ class range_check {
       case operation::maximum:
       case operation::floor:
       case operation::ceil:
-      case operation::round: return all_exact(0);
-      case operation::select: return all_exact(1);
-      default: return false;
+      case operation::round:
+        return all_exact(0);
+      case operation::select:
+        return all_exact(1);
+      default:
+        return false;
     }
   }
 

@@ -32,42 +32,60 @@ std::string initial_lanes(const row_statement& s) {
 std::string initial_scalar(const row_statement& s) {
   const bool real = accumulated_as(s) == value_class::real;
   switch (s.reducer) {
-    case reduction::sum: return real ? "0.0" : "int64_t(0)";
-    case reduction::prod: return real ? "1.0" : "int64_t(1)";
+    case reduction::sum:
+      return real ? "0.0" : "int64_t(0)";
+    case reduction::prod:
+      return real ? "1.0" : "int64_t(1)";
     case reduction::max:
-    case reduction::argmax: return real ? "-double(INFINITY)" : "int64_t(std::numeric_limits<whole_element>::min())";
+    case reduction::argmax:
+      return real ? "-double(INFINITY)" : "int64_t(std::numeric_limits<whole_element>::min())";
     case reduction::min:
-    case reduction::argmin: return real ? "double(INFINITY)" : "int64_t(std::numeric_limits<whole_element>::max())";
-    case reduction::any: return "false";
-    case reduction::all: return "true";
+    case reduction::argmin:
+      return real ? "double(INFINITY)" : "int64_t(std::numeric_limits<whole_element>::max())";
+    case reduction::any:
+      return "false";
+    case reduction::all:
+      return "true";
   }
   return "0.0";
 }
 
 std::string update_lanes(const row_statement& s, const std::string& into, const std::string& value) {
   switch (s.reducer) {
-    case reduction::sum: return fmt::format("{} + {}", into, value);
-    case reduction::prod: return fmt::format("{} * {}", into, value);
+    case reduction::sum:
+      return fmt::format("{} + {}", into, value);
+    case reduction::prod:
+      return fmt::format("{} * {}", into, value);
     case reduction::max:
-    case reduction::argmax: return fmt::format("larger({}, {})", into, value);
+    case reduction::argmax:
+      return fmt::format("larger({}, {})", into, value);
     case reduction::min:
-    case reduction::argmin: return fmt::format("smaller({}, {})", into, value);
-    case reduction::any: return fmt::format("{} | {}", into, value);
-    case reduction::all: return fmt::format("{} & {}", into, value);
+    case reduction::argmin:
+      return fmt::format("smaller({}, {})", into, value);
+    case reduction::any:
+      return fmt::format("{} | {}", into, value);
+    case reduction::all:
+      return fmt::format("{} & {}", into, value);
   }
   return value;
 }
 
 std::string merger(const row_statement& s) {
   switch (s.reducer) {
-    case reduction::sum: return "add";
-    case reduction::prod: return "multiply";
+    case reduction::sum:
+      return "add";
+    case reduction::prod:
+      return "multiply";
     case reduction::max:
-    case reduction::argmax: return "largest";
+    case reduction::argmax:
+      return "largest";
     case reduction::min:
-    case reduction::argmin: return "smallest";
-    case reduction::any: return "either";
-    case reduction::all: return "both";
+    case reduction::argmin:
+      return "smallest";
+    case reduction::any:
+      return "either";
+    case reduction::all:
+      return "both";
   }
   return "add";
 }

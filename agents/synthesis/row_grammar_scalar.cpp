@@ -19,9 +19,12 @@ std::string real_literal(double value) {
 std::string expression_writer::convert_scalar(const std::string& text, value_class from, value_class want) {
   if (from == want) return text;
   switch (want) {
-    case value_class::real: return fmt::format("double({})", text);
-    case value_class::integer: return fmt::format("int64_t({})", text);
-    case value_class::boolean: return fmt::format("({} != 0)", text);
+    case value_class::real:
+      return fmt::format("double({})", text);
+    case value_class::integer:
+      return fmt::format("int64_t({})", text);
+    case value_class::boolean:
+      return fmt::format("({} != 0)", text);
   }
   return text;
 }
@@ -39,8 +42,12 @@ std::string expression_writer::scalar(const row_statement& s, int node, value_cl
         text = e.type == value_class::boolean ? (e.integer != 0 ? "true" : "false") : fmt::format("int64_t({})", e.integer);
       }
       break;
-    case expression_kind::index: text = name_of(e.symbol, names); break;
-    case expression_kind::axis: text = axis_name(e.symbol); break;
+    case expression_kind::index:
+      text = name_of(e.symbol, names);
+      break;
+    case expression_kind::axis:
+      text = axis_name(e.symbol);
+      break;
     case expression_kind::load: {
       const int from = p_.written_by(e.symbol);
       if (from < 0) {
@@ -67,9 +74,12 @@ std::string expression_writer::scalar(const row_statement& s, int node, value_cl
       type = class_of(e.cast_to);
       break;
     }
-    case expression_kind::call: text = scalar_call(s, e, names); break;
+    case expression_kind::call:
+      text = scalar_call(s, e, names);
+      break;
     case expression_kind::reduce:
-    case expression_kind::scan: break;  // only ever the root, which is taken apart by the sweeps
+    case expression_kind::scan:
+      break;  // only ever the root, which is taken apart by the sweeps
   }
   return convert_scalar(text, type, want);
 }
@@ -78,8 +88,7 @@ std::string expression_writer::scalar_reference(int statement, const index_names
   const row_statement& s = p_.statements[static_cast<std::size_t>(statement)];
   if (s.kind == role::point || s.kind == role::reduce) {
     if (!in_lanes(s)) return value_name(s);
-    return convert_scalar(fmt::format("{}[v][l]", value_name(s)), s.type == value_class::boolean ? value_class::integer : s.type,
-                          s.type);
+    return convert_scalar(fmt::format("{}[v][l]", value_name(s)), s.type == value_class::boolean ? value_class::integer : s.type, s.type);
   }
   return rounded_scalar(s, "(" + scalar(s, s.value, s.type, names) + ")");
 }
@@ -106,42 +115,74 @@ std::string expression_writer::scalar_call(const row_statement& s, const express
   };
   const auto function = [&](const char* name) { return fmt::format("std::{}({})", name, real(0)); };
   switch (e.op) {
-    case operation::add: return infix("+", arithmetic);
-    case operation::subtract: return infix("-", arithmetic);
-    case operation::multiply: return infix("*", arithmetic);
-    case operation::divide: return infix("/", value_class::real);
-    case operation::negate: return fmt::format("(-{})", as(0, arithmetic));
-    case operation::less: return compare("<");
-    case operation::less_equal: return compare("<=");
-    case operation::greater: return compare(">");
-    case operation::greater_equal: return compare(">=");
-    case operation::equal: return compare("==");
-    case operation::not_equal: return compare("!=");
-    case operation::logical_and: return infix("&&", value_class::boolean);
-    case operation::logical_or: return infix("||", value_class::boolean);
-    case operation::logical_not: return fmt::format("!({})", as(0, value_class::boolean));
-    case operation::select: return fmt::format("({} ? {} : {})", as(0, value_class::boolean), as(1, e.type), as(2, e.type));
-    case operation::minimum: return fmt::format("smaller({}, {})", as(0, e.type), as(1, e.type));
-    case operation::maximum: return fmt::format("larger({}, {})", as(0, e.type), as(1, e.type));
-    case operation::absolute: return fmt::format("std::abs({})", as(0, arithmetic));
-    case operation::exp: return function("exp");
-    case operation::log: return function("log");
-    case operation::log1p: return function("log1p");
-    case operation::expm1: return function("expm1");
-    case operation::sqrt: return function("sqrt");
-    case operation::rsqrt: return fmt::format("(1.0 / std::sqrt({}))", real(0));
-    case operation::pow: return fmt::format("std::pow({}, {})", real(0), real(1));
-    case operation::tanh: return function("tanh");
-    case operation::erf: return function("erf");
-    case operation::sigmoid: return fmt::format("(1.0 / (1.0 + std::exp(-({}))))", real(0));
-    case operation::sin: return function("sin");
-    case operation::cos: return function("cos");
-    case operation::floor: return e.type == value_class::real ? function("floor") : as(0, e.type);
-    case operation::ceil: return e.type == value_class::real ? function("ceil") : as(0, e.type);
-    case operation::round: return e.type == value_class::real ? function("nearbyint") : as(0, e.type);
+    case operation::add:
+      return infix("+", arithmetic);
+    case operation::subtract:
+      return infix("-", arithmetic);
+    case operation::multiply:
+      return infix("*", arithmetic);
+    case operation::divide:
+      return infix("/", value_class::real);
+    case operation::negate:
+      return fmt::format("(-{})", as(0, arithmetic));
+    case operation::less:
+      return compare("<");
+    case operation::less_equal:
+      return compare("<=");
+    case operation::greater:
+      return compare(">");
+    case operation::greater_equal:
+      return compare(">=");
+    case operation::equal:
+      return compare("==");
+    case operation::not_equal:
+      return compare("!=");
+    case operation::logical_and:
+      return infix("&&", value_class::boolean);
+    case operation::logical_or:
+      return infix("||", value_class::boolean);
+    case operation::logical_not:
+      return fmt::format("!({})", as(0, value_class::boolean));
+    case operation::select:
+      return fmt::format("({} ? {} : {})", as(0, value_class::boolean), as(1, e.type), as(2, e.type));
+    case operation::minimum:
+      return fmt::format("smaller({}, {})", as(0, e.type), as(1, e.type));
+    case operation::maximum:
+      return fmt::format("larger({}, {})", as(0, e.type), as(1, e.type));
+    case operation::absolute:
+      return fmt::format("std::abs({})", as(0, arithmetic));
+    case operation::exp:
+      return function("exp");
+    case operation::log:
+      return function("log");
+    case operation::log1p:
+      return function("log1p");
+    case operation::expm1:
+      return function("expm1");
+    case operation::sqrt:
+      return function("sqrt");
+    case operation::rsqrt:
+      return fmt::format("(1.0 / std::sqrt({}))", real(0));
+    case operation::pow:
+      return fmt::format("std::pow({}, {})", real(0), real(1));
+    case operation::tanh:
+      return function("tanh");
+    case operation::erf:
+      return function("erf");
+    case operation::sigmoid:
+      return fmt::format("(1.0 / (1.0 + std::exp(-({}))))", real(0));
+    case operation::sin:
+      return function("sin");
+    case operation::cos:
+      return function("cos");
+    case operation::floor:
+      return e.type == value_class::real ? function("floor") : as(0, e.type);
+    case operation::ceil:
+      return e.type == value_class::real ? function("ceil") : as(0, e.type);
+    case operation::round:
+      return e.type == value_class::real ? function("nearbyint") : as(0, e.type);
     case operation::fma:
-      if (e.type == value_class::integer)
-        return fmt::format("({} * {} + {})", as(0, e.type), as(1, e.type), as(2, e.type));
+      if (e.type == value_class::integer) return fmt::format("({} * {} + {})", as(0, e.type), as(1, e.type), as(2, e.type));
       return fmt::format("std::fma({}, {}, {})", real(0), real(1), real(2));
   }
   return "0.0";

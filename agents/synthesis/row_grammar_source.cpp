@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 
-
 #include "agents/synthesis/prelude.hpp"
 #include "agents/synthesis/row_grammar_body.hpp"
 #include "agents/synthesis/row_grammar_range.hpp"
@@ -34,8 +33,7 @@ class source_writer {
       : p_(p), plan_(chosen), machine_(machine), body_(p, chosen), write_(p, chosen) {
     inner_ = plan_.where == lanes::inner;
     streams_ = plan_.how != stores::cached && can_stream(p, chosen);
-    fixed_ = plan_.fixed > 0 ? write_.axis_name(p_.classes[static_cast<std::size_t>(plan_.fixed_class)].size.axes[0])
-                             : std::string();
+    fixed_ = plan_.fixed > 0 ? write_.axis_name(p_.classes[static_cast<std::size_t>(plan_.fixed_class)].size.axes[0]) : std::string();
   }
 
   emitted_group write() {
@@ -46,7 +44,8 @@ class source_writer {
     group.preludes = support_preludes(p_.wide);
     for (const std::string& piece : body_.preludes()) group.preludes.insert(piece);
     const std::string space = emitted_name(p_.name) + "_group";
-    group.functions = fmt::format("namespace {} {{\n\n{}\n{}\n}}  // namespace {}\n", space, support_text(functions, p_.wide), functions, space);
+    group.functions =
+        fmt::format("namespace {} {{\n\n{}\n{}\n}}  // namespace {}\n", space, support_text(functions, p_.wide), functions, space);
     group.call = fmt::format("if (!{}::compute({}, ctx->threads)) return 1;\n", space, launch_arguments());
     for (const row_statement& s : p_.statements)
       if (s.stored && p_.tensor(s.tensor).role == tensor_role::intermediate) group.stored.push_back(s.tensor);
@@ -69,8 +68,10 @@ class source_writer {
       if (s.stored) written.push_back(s.tensor);
     }
     const auto name = [&](int tensor) { return write_.tensor_name(tensor); };
-    for (const int t : read) parameters_.push_back({fmt::format("const {}* __restrict ", storage_type(p_.tensor(t).type)), name(t), p_.tensor(t).name});
-    for (const int t : written) parameters_.push_back({fmt::format("{}* __restrict ", storage_type(p_.tensor(t).type)), name(t), p_.tensor(t).name});
+    for (const int t : read)
+      parameters_.push_back({fmt::format("const {}* __restrict ", storage_type(p_.tensor(t).type)), name(t), p_.tensor(t).name});
+    for (const int t : written)
+      parameters_.push_back({fmt::format("{}* __restrict ", storage_type(p_.tensor(t).type)), name(t), p_.tensor(t).name});
     std::string everywhere = code + loop_extents();
     for (std::size_t a = 0; a < p_.ir->axes.size(); ++a) {
       const std::string local = write_.axis_name(static_cast<int>(a));
@@ -152,7 +153,8 @@ class source_writer {
       text += "// V vectors of neighbouring rows; the last one may have fewer than W lanes.\n";
       text += fmt::format("template <int V, bool kFull{}{}>\n", shared.empty() ? "" : ", ", shared);
       text += fmt::format(
-          "inline void strip({}, [[maybe_unused]] int64_t row_number, int64_t first, int count, [[maybe_unused]] team& crew) {{\n", declared());
+          "inline void strip({}, [[maybe_unused]] int64_t row_number, int64_t first, int count, [[maybe_unused]] team& crew) {{\n",
+          declared());
       text += fix_line();
       text += "  [[maybe_unused]] const int lanes = kFull ? W : count;\n";
     }
@@ -195,7 +197,8 @@ class source_writer {
       text += fmt::format("  if (threads > 1 && rows < 2 * threads && {} >= {}) {{  // few long rows: all threads share each\n",
                           product(plan_.sweeps.front().over), team_minimum);
       text += team_start();
-      text += "      for (int64_t row_number = 0; row_number < rows; ++row_number) " + call + fence("      ") + "    }\n    std::free(slots);\n    return;\n  }\n";
+      text += "      for (int64_t row_number = 0; row_number < rows; ++row_number) " + call + fence("      ") +
+              "    }\n    std::free(slots);\n    return;\n  }\n";
     }
     const std::string schedule = plan_.chunk > 0 ? fmt::format("schedule(static, {})", plan_.chunk) : std::string("schedule(static)");
     text += "#pragma omp parallel num_threads(threads)\n  {\n    team crew;\n";
@@ -207,8 +210,8 @@ class source_writer {
   std::string across_loops() const {
     const std::string values = shared_template(true);
     const auto call = [&](const char* vectors, const char* full, const char* first, const char* count) {
-      return fmt::format("strip<{}, {}{}{}>({}, row_number, {}, {}, crew);\n", vectors, full, values.empty() ? "" : ", ", values, arguments(),
-                         first, count);
+      return fmt::format("strip<{}, {}{}{}>({}, row_number, {}, {}, crew);\n", vectors, full, values.empty() ? "" : ", ", values,
+                         arguments(), first, count);
     };
     const std::string extent = write_.class_extent(plan_.lane);
     std::string text = fmt::format("  constexpr int V = {};  // vectors per strip\n", plan_.unroll);

@@ -14,33 +14,34 @@ struct function {
   std::string_view text;
 };
 
-constexpr std::string_view narrow_lanes = R"cpp(using real = vf;   // one float per lane
+constexpr std::string_view narrow_lanes = R"text(using real = vf;   // one float per lane
 using whole = vi;  // one int32 per lane; masks are 0 or -1
 using real_element = float;
 using whole_element = int32_t;
 constexpr int W = VL;
-)cpp";
+)text";
 
-constexpr std::string_view wide_lanes = R"cpp(using real = vd;   // one double per lane
+constexpr std::string_view wide_lanes = R"text(using real = vd;   // one double per lane
 using whole = vl;  // one int64 per lane; masks are 0 or -1
 using real_element = double;
 using whole_element = int64_t;
 constexpr int W = VLD;
-)cpp";
+)text";
 
-// In dependency order. {L} and {S} stand for the prelude's loads and stores of reals, {WL} and {WS} of whole numbers, {R} and {RW} for its conversions.
+// In dependency order. {L} and {S} stand for the prelude's loads and stores of reals, {WL} and {WS} of whole numbers, {R} and {RW} for its
+// conversions.
 constexpr std::array<function, 33> functions = {{
     {"splat", "inline real splat(double x) { return {SET}; }\n"},
     {"splat_whole", "inline whole splat_whole(int64_t x) { return {SETW}; }\n"},
     {"lane_numbers", "inline whole lane_numbers() { return {LANES}; }\n"},
     {"to_real", "inline real to_real(whole x) { return {R}(x); }\n"},
-    {"load", R"cpp(template <class T>
+    {"load", R"text(template <class T>
 inline real load(const T* p, int lanes) { return lanes == W ? {L}(p) : {L}_n(p, lanes); }
-)cpp"},
-    {"load_whole", R"cpp(template <class T>
+)text"},
+    {"load_whole", R"text(template <class T>
 inline whole load_whole(const T* p, int lanes) { return lanes == W ? {WL}(p) : {WL}_n(p, lanes); }
-)cpp"},
-    {"stream", R"cpp(// Aligned stores that go past the caches; the caller has checked the alignment.
+)text"},
+    {"stream", R"text(// Aligned stores that go past the caches; the caller has checked the alignment.
 inline void stream(float* p, vf x) {
 #if KS_AVX512
   _mm512_stream_ps(p, (__m512)x);
@@ -48,16 +49,16 @@ inline void stream(float* p, vf x) {
   _mm256_stream_ps(p, (__m256)x);
 #endif
 }
-)cpp"},
-    {"stream_wide", R"cpp(inline void stream(double* p, vd x) {
+)text"},
+    {"stream_wide", R"text(inline void stream(double* p, vd x) {
 #if KS_AVX512
   _mm512_stream_pd(p, (__m512d)x);
 #else
   _mm256_stream_pd(p, (__m256d)x);
 #endif
 }
-)cpp"},
-    {"store", R"cpp(template <bool kStream = false, class T>
+)text"},
+    {"store", R"text(template <bool kStream = false, class T>
 inline void store(T* p, real x, int lanes) {
   if (lanes < W) return {S}_n(p, x, lanes);
   if constexpr (kStream && std::is_same_v<T, real_element>) {
@@ -66,8 +67,8 @@ inline void store(T* p, real x, int lanes) {
     {S}(p, x);
   }
 }
-)cpp"},
-    {"store_whole", R"cpp(// Keeps the low bits.
+)text"},
+    {"store_whole", R"text(// Keeps the low bits.
 template <class T>
 inline void store_whole(T* p, whole x, int lanes) {
   if constexpr (sizeof(T) > sizeof(whole_element)) {
@@ -76,72 +77,72 @@ inline void store_whole(T* p, whole x, int lanes) {
     lanes == W ? {WS}(p, x) : {WS}_n(p, x, lanes);
   }
 }
-)cpp"},
-    {"saturated", R"cpp(// Truncated and saturated as a T; NaN becomes 0.
+)text"},
+    {"saturated", R"text(// Truncated and saturated as a T; NaN becomes 0.
 template <class T>
 inline whole saturated(real x) {
   alignas(64) T stored[W];
   {S}(stored, x);
   return {WL}(stored);
 }
-)cpp"},
-    {"clamped", R"cpp(template <class T>
+)text"},
+    {"clamped", R"text(template <class T>
 inline whole clamped(whole x) {
   return vmin(vmax(x, splat_whole(std::numeric_limits<T>::min())), splat_whole(std::numeric_limits<T>::max()));
 }
-)cpp"},
-    {"saturated_scalar", R"cpp(template <class T>
+)text"},
+    {"saturated_scalar", R"text(template <class T>
 inline int64_t saturated_scalar(int64_t x) {
   return std::clamp<int64_t>(x, std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
 }
-)cpp"},
-    {"wrapped", R"cpp(template <class T>
+)text"},
+    {"wrapped", R"text(template <class T>
 inline whole wrapped(whole x) {
   alignas(64) T stored[W];
   {WS}(stored, x);
   return {WL}(stored);
 }
-)cpp"},
-    {"rounded", R"cpp(// Rounded to T and back.
+)text"},
+    {"rounded", R"text(// Rounded to T and back.
 template <class T>
 inline real rounded(real x) {
   alignas(64) T stored[W];
   {S}(stored, x);
   return {L}(stored);
 }
-)cpp"},
-    {"by_lane", R"cpp(// Lane l gets element(l): for addresses that don't follow each other.
+)text"},
+    {"by_lane", R"text(// Lane l gets element(l): for addresses that don't follow each other.
 template <class F>
 inline __attribute__((always_inline)) real by_lane(int lanes, F element) {
   alignas(64) real_element values[W] = {};
   for (int l = 0; l < lanes; ++l) values[l] = real_element(element(l));
   return {L}(values);
 }
-)cpp"},
-    {"whole_by_lane", R"cpp(template <class F>
+)text"},
+    {"whole_by_lane", R"text(template <class F>
 inline __attribute__((always_inline)) whole whole_by_lane(int lanes, F element) {
   alignas(64) whole_element values[W] = {};
   for (int l = 0; l < lanes; ++l) values[l] = whole_element(element(l));
   return {WL}(values);
 }
-)cpp"},
+)text"},
     {"inside", "inline bool inside(int64_t index, int64_t extent) { return index >= 0 && index < extent; }\n"},
-    {"load_padded", R"cpp(// Elements first, first + 1, ... of a row of `extent`; `pad` where there is none.
+    {"load_padded", R"text(// Elements first, first + 1, ... of a row of `extent`; `pad` where there is none.
 template <class T>
 inline real load_padded(bool row_inside, const T* row, int64_t first, int64_t extent, double pad, int lanes) {
   if (!row_inside || first >= extent || first + lanes <= 0) return splat(pad);
   if (first >= 0 && first + lanes <= extent) return load(row + first, lanes);
   return by_lane(lanes, [&](int64_t l) { return inside(first + l, extent) ? to_double(row[first + l]) : pad; });
 }
-)cpp"},
-    {"load_whole_padded", R"cpp(template <class T>
+)text"},
+    {"load_whole_padded", R"text(template <class T>
 inline whole load_whole_padded(bool row_inside, const T* row, int64_t first, int64_t extent, int64_t pad, int lanes) {
   if (!row_inside || first >= extent || first + lanes <= 0) return splat_whole(pad);
   if (first >= 0 && first + lanes <= extent) return load_whole(row + first, lanes);
   return whole_by_lane(lanes, [&](int64_t l) { return inside(first + l, extent) ? int64_t(row[first + l]) : pad; });
 }
-)cpp"},
-    {"larger smaller", R"cpp(inline real larger(real a, real b) { return {MAX}(a, b); }
+)text"},
+    {"larger smaller", R"text(inline real larger(real a, real b) { return {MAX}(a, b); }
 inline real smaller(real a, real b) { return {MIN}(a, b); }
 inline whole larger(whole a, whole b) { return vmax(a, b); }
 inline whole smaller(whole a, whole b) { return vmin(a, b); }
@@ -149,44 +150,44 @@ inline double larger(double a, double b) { return {SMAX}; }
 inline double smaller(double a, double b) { return {SMIN}; }
 inline int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 inline int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-)cpp"},
-    {"keep", R"cpp(// `updated` in the first `lanes` lanes.
+)text"},
+    {"keep", R"text(// `updated` in the first `lanes` lanes.
 template <class V>
 inline V keep(int lanes, V updated, V old) {
   return lanes == W ? updated : vselect(lane_numbers() < splat_whole(lanes), updated, old);
 }
-)cpp"},
-    {"fill", R"cpp(template <class V, int kCount>
+)text"},
+    {"fill", R"text(template <class V, int kCount>
 inline void fill(V (&values)[kCount], V value) {
   for (V& v : values) v = value;
 }
-)cpp"},
-    {"fold", R"cpp(// The accumulators of an unrolled loop in one.
+)text"},
+    {"fold", R"text(// The accumulators of an unrolled loop in one.
 template <class V, int kCount, class F>
 inline V fold(V (&values)[kCount], F merge) {
   V all = values[0];
   for (int u = 1; u < kCount; ++u) all = merge(all, values[u]);
   return all;
 }
-)cpp"},
-    {"across_lanes", R"cpp(// All lanes of x in one scalar.
+)text"},
+    {"across_lanes", R"text(// All lanes of x in one scalar.
 template <class T, class V, class F>
 inline T across_lanes(V x, F merge) {
   T all = T(x[0]);
   for (int l = 1; l < W; ++l) all = merge(all, T(x[l]));
   return all;
 }
-)cpp"},
-    {"add multiply both either", R"cpp(// Ways to merge accumulators.
+)text"},
+    {"add multiply both either", R"text(// Ways to merge accumulators.
 constexpr auto add = [](auto a, auto b) { return a + b; };
 constexpr auto multiply = [](auto a, auto b) { return a * b; };
 constexpr auto both = [](auto a, auto b) { return a & b; };
 constexpr auto either = [](auto a, auto b) { return a | b; };
-)cpp"},
-    {"largest smallest", R"cpp(constexpr auto largest = [](auto a, auto b) { return larger(a, b); };
+)text"},
+    {"largest smallest", R"text(constexpr auto largest = [](auto a, auto b) { return larger(a, b); };
 constexpr auto smallest = [](auto a, auto b) { return smaller(a, b); };
-)cpp"},
-    {"precise", R"cpp(// A sum of partial sums with its rounding error (Knuth's two-sum), so that long rows lose nothing.
+)text"},
+    {"precise", R"text(// A sum of partial sums with its rounding error (Knuth's two-sum), so that long rows lose nothing.
 struct precise {
   real total = {}, error = {};
   void add(real part) {
@@ -200,16 +201,16 @@ struct precise {
     return vselect(sum == sum, sum, total);
   }
 };
-)cpp"},
-    {"divisor", R"cpp(// Division by the same number again and again: by its inverse where that is a normal float.
+)text"},
+    {"divisor", R"text(// Division by the same number again and again: by its inverse where that is a normal float.
 struct divisor {
   explicit divisor(double by) : value(splat(by)), inverse(splat(1.0 / by)), invertible(std::abs(by) > 1e-30 && std::abs(by) < 1e30) {}
   real value, inverse;
   bool invertible;
 };
 inline real operator/(real x, const divisor& d) { return d.invertible ? x * d.inverse : x / d.value; }
-)cpp"},
-    {"each_vector", R"cpp(// step(index, lanes, u) for the vectors of [begin, end); u numbers the accumulators.
+)text"},
+    {"each_vector", R"text(// step(index, lanes, u) for the vectors of [begin, end); u numbers the accumulators.
 template <int kUnroll, class F>
 inline __attribute__((always_inline)) void each_vector(int64_t begin, int64_t end, F step) {
   int64_t i = begin;
@@ -220,8 +221,8 @@ inline __attribute__((always_inline)) void each_vector(int64_t begin, int64_t en
   for (; i + W <= end; i += W) step(i, W, 0);
   if (i < end) step(i, int(end - i), 0);
 }
-)cpp"},
-    {"prefix", R"cpp(// Running merge over the lanes of x.
+)text"},
+    {"prefix", R"text(// Running merge over the lanes of x.
 template <class V, class F>
 inline V prefix(V x, V neutral, F merge) {
 #pragma GCC unroll 4
@@ -232,8 +233,8 @@ inline V prefix(V x, V neutral, F merge) {
   }
   return x;
 }
-)cpp"},
-    {"row_buffer", R"cpp(// Memory of this thread's own, 64-byte aligned, kept between calls.
+)text"},
+    {"row_buffer", R"text(// Memory of this thread's own, 64-byte aligned, kept between calls.
 template <int kWhich, class T>
 inline T* row_buffer(int64_t count) {
   struct memory {
@@ -250,8 +251,8 @@ inline T* row_buffer(int64_t count) {
   }
   return own.data;
 }
-)cpp"},
-    {"team share combine", R"cpp(// Threads that share the sweeps of one row. A team of one is a thread with a row of its own.
+)text"},
+    {"team share combine", R"text(// Threads that share the sweeps of one row. A team of one is a thread with a row of its own.
 constexpr int64_t slot_bytes = 64;
 struct team {
   int rank = 0;
@@ -283,7 +284,7 @@ inline T combine(team& crew, T mine, F merge) {
   }
   return all;
 }
-)cpp"},
+)text"},
 }};
 
 bool is_word(char c) {
@@ -327,7 +328,8 @@ std::string fill_in(std::string_view text, bool wide) {
   }};
   std::string out(text);
   for (const auto& [from, narrow, broad] : words)
-    for (std::size_t at = out.find(from); at != std::string::npos; at = out.find(from, at)) out.replace(at, from.size(), wide ? broad : narrow);
+    for (std::size_t at = out.find(from); at != std::string::npos; at = out.find(from, at))
+      out.replace(at, from.size(), wide ? broad : narrow);
   return out;
 }
 
@@ -351,10 +353,12 @@ std::string support_text(const std::string& code, bool wide) {
 
 const std::set<std::string>& support_vocabulary() {
   static const std::set<std::string> all = [] {
-    std::set<std::string> names = {"U",       "V",     "u",     "v",     "l",         "lanes",   "first",  "count", "row_number",  "crew",
-                                   "part",    "block", "row",   "strip", "run",       "compute", "task",   "span",  "spans",       "rows",
-                                   "extent",  "piece", "begin", "end",   "threads",   "kStream", "kFixed", "kFull", "past_caches", "slots",
-                                   "divide_by", "constant", "real", "whole", "real_element", "whole_element", "W", "range", "slot_bytes", "std", "INT32_MAX", "INFINITY", "NAN"};
+    std::set<std::string> names = {
+        "U",     "V",           "u",          "v",         "l",         "lanes",    "first",   "count",        "row_number",
+        "crew",  "part",        "block",      "row",       "strip",     "run",      "compute", "task",         "span",
+        "spans", "rows",        "extent",     "piece",     "begin",     "end",      "threads", "kStream",      "kFixed",
+        "kFull", "past_caches", "slots",      "divide_by", "constant",  "real",     "whole",   "real_element", "whole_element",
+        "W",     "range",       "slot_bytes", "std",       "INT32_MAX", "INFINITY", "NAN"};
     for (const function& f : functions) {
       std::string_view words = f.names;
       while (!words.empty()) {

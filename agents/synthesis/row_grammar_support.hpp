@@ -1,4 +1,5 @@
-// The small functions that emitted row kernels are written in terms of, on top of the prelude. Each group carries the ones it uses in its own namespace.
+// The small functions that emitted row kernels are written in terms of, on top of the prelude. Each group carries the ones it uses in its
+// own namespace.
 #pragma once
 
 #include <set>

@@ -66,7 +66,7 @@ std::string expression_writer::vector(const row_statement& s, int node, value_cl
     if (want == value_class::real) return fmt::format("splat({})", scalar(s, node, want));
     if (e.type == value_class::integer) return fmt::format("splat_whole({})", e.integer);
   }
-  if (scope.lane < 0 || !depends_on(p_, s, node, scope.lane)) 
+  if (scope.lane < 0 || !depends_on(p_, s, node, scope.lane))
     return spread(scalar(s, node, want), want, scope, e.kind == expression_kind::load ? e.symbol : -1);
   std::string text;
   value_class type = e.type;
@@ -90,8 +90,12 @@ std::string expression_writer::vector(const row_statement& s, int node, value_cl
       text = vector_cast(s, e, scope);
       type = class_of(e.cast_to);
       break;
-    case expression_kind::call: text = vector_call(s, e, scope); break;
-    default: assert(false && "reductions are taken apart by the sweeps"); break;
+    case expression_kind::call:
+      text = vector_call(s, e, scope);
+      break;
+    default:
+      assert(false && "reductions are taken apart by the sweeps");
+      break;
   }
   return convert_lanes(text, type, want);
 }
@@ -111,7 +115,8 @@ std::string expression_writer::vector_load(const row_statement& s, const express
     text = padded_load(s, e, scope);
   } else {
     const index_names shifted = {{scope.lane, fmt::format("({} + l)", class_name(scope.lane))}};
-    const std::string element = convert_scalar(scalar_load(s, e, shifted), values, values == value_class::real ? values : value_class::integer);
+    const std::string element =
+        convert_scalar(scalar_load(s, e, shifted), values, values == value_class::real ? values : value_class::integer);
     text = fmt::format("{}(lanes, [&](int64_t l) {{ return {}; }})", values == value_class::real ? "by_lane" : "whole_by_lane", element);
   }
   if (values == value_class::boolean) text = fmt::format("{} != 0", text);
@@ -185,46 +190,77 @@ std::string expression_writer::vector_call(const row_statement& s, const express
     return fmt::format("{}({}, {})", name, left, right);
   };
   switch (e.op) {
-    case operation::add: return infix("+", arithmetic);
-    case operation::subtract: return infix("-", arithmetic);
-    case operation::multiply: return infix("*", arithmetic);
-    case operation::divide: return vector_divide(s, e, scope);
-    case operation::negate: return fmt::format("(-{})", as(0, arithmetic));
-    case operation::less: return compare("<");
-    case operation::less_equal: return compare("<=");
-    case operation::greater: return compare(">");
-    case operation::greater_equal: return compare(">=");
-    case operation::equal: return compare("==");
-    case operation::not_equal: return compare("!=");
-    case operation::logical_and: return infix("&", value_class::boolean);
-    case operation::logical_or: return infix("|", value_class::boolean);
-    case operation::logical_not: return fmt::format("(~{})", as(0, value_class::boolean));
+    case operation::add:
+      return infix("+", arithmetic);
+    case operation::subtract:
+      return infix("-", arithmetic);
+    case operation::multiply:
+      return infix("*", arithmetic);
+    case operation::divide:
+      return vector_divide(s, e, scope);
+    case operation::negate:
+      return fmt::format("(-{})", as(0, arithmetic));
+    case operation::less:
+      return compare("<");
+    case operation::less_equal:
+      return compare("<=");
+    case operation::greater:
+      return compare(">");
+    case operation::greater_equal:
+      return compare(">=");
+    case operation::equal:
+      return compare("==");
+    case operation::not_equal:
+      return compare("!=");
+    case operation::logical_and:
+      return infix("&", value_class::boolean);
+    case operation::logical_or:
+      return infix("|", value_class::boolean);
+    case operation::logical_not:
+      return fmt::format("(~{})", as(0, value_class::boolean));
     case operation::select: {
       const std::string condition = as(0, value_class::boolean), yes = as(1, e.type), no = as(2, e.type);
       return fmt::format("vselect({}, {}, {})", condition, yes, no);
     }
-    case operation::minimum: return pair("smaller");
-    case operation::maximum: return pair("larger");
-    case operation::absolute: return fmt::format("vabs({})", as(0, arithmetic));
-    case operation::exp: return function("vexp", "exp");
-    case operation::log: return function("vlog", "log");
-    case operation::log1p: return function("vlog1p", "log1p");
-    case operation::expm1: return function("vexpm1", "expm1");
-    case operation::sqrt: return function("vsqrt", "");
-    case operation::rsqrt: return function("vrsqrt", "rsqrt");
-    case operation::tanh: return function("vtanh", "tanh");
-    case operation::erf: return function("verf", "erf");
-    case operation::sigmoid: return function("vsigmoid", "sigmoid");
-    case operation::sin: return function("vsin", "sincos");
-    case operation::cos: return function("vcos", "sincos");
+    case operation::minimum:
+      return pair("smaller");
+    case operation::maximum:
+      return pair("larger");
+    case operation::absolute:
+      return fmt::format("vabs({})", as(0, arithmetic));
+    case operation::exp:
+      return function("vexp", "exp");
+    case operation::log:
+      return function("vlog", "log");
+    case operation::log1p:
+      return function("vlog1p", "log1p");
+    case operation::expm1:
+      return function("vexpm1", "expm1");
+    case operation::sqrt:
+      return function("vsqrt", "");
+    case operation::rsqrt:
+      return function("vrsqrt", "rsqrt");
+    case operation::tanh:
+      return function("vtanh", "tanh");
+    case operation::erf:
+      return function("verf", "erf");
+    case operation::sigmoid:
+      return function("vsigmoid", "sigmoid");
+    case operation::sin:
+      return function("vsin", "sincos");
+    case operation::cos:
+      return function("vcos", "sincos");
     case operation::pow: {
       preludes.insert("pow");
       const std::string base = real(0), exponent = real(1);
       return fmt::format("vpow({}, {})", base, exponent);
     }
-    case operation::floor: return e.type == value_class::real ? function("vfloor", "") : as(0, e.type);
-    case operation::ceil: return e.type == value_class::real ? function("vceil", "") : as(0, e.type);
-    case operation::round: return e.type == value_class::real ? function("vround", "") : as(0, e.type);
+    case operation::floor:
+      return e.type == value_class::real ? function("vfloor", "") : as(0, e.type);
+    case operation::ceil:
+      return e.type == value_class::real ? function("vceil", "") : as(0, e.type);
+    case operation::round:
+      return e.type == value_class::real ? function("vround", "") : as(0, e.type);
     case operation::fma: {
       const std::string a = as(0, arithmetic), b = as(1, arithmetic), c = as(2, arithmetic);
       return arithmetic == value_class::real ? fmt::format("vfma({}, {}, {})", a, b, c) : fmt::format("({} * {} + {})", a, b, c);
@@ -256,7 +292,8 @@ std::string expression_writer::value_of(int statement, lane_scope& scope) {
   if (known != scope.values.end()) return known->second;
   const std::vector<int>* back = scope.within != nullptr ? &scope.within->from_buffer : nullptr;
   if (back != nullptr && std::find(back->begin(), back->end(), statement) != back->end()) {
-    const std::string text = fmt::format("{}({}, W)", s.type == value_class::real ? "load" : "load_whole", buffer_address(statement, scope));
+    const std::string text =
+        fmt::format("{}({}, W)", s.type == value_class::real ? "load" : "load_whole", buffer_address(statement, scope));
     const std::string name = fresh(value_name(s));
     scope.body->line(fmt::format("const {} {} = {};", lane_type(s.type), name, text));
     return scope.values[statement] = name;
