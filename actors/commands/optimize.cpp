@@ -17,6 +17,7 @@
 #include "actors/commands/targets.hpp"
 #include "actors/core_plan.hpp"
 #include "actors/embedded.hpp"
+#include "agents/search/policy.hpp"
 #include "agents/synthesis/machine_model.hpp"
 #include "config/hash.hpp"
 #include "config/settings.hpp"
@@ -103,6 +104,13 @@ result<generators> make_generators(const problem& p, std::int64_t cores, const s
                                                 "kernels; add a [definition] or [seed_kernels]",
                                                 p.path.string()));
   return all;
+}
+
+result<void> check_policy(const std::string& name) {
+  const std::vector<std::string>& known = agents::policy_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return {};
+  return fail(fault::bad_request,
+              fmt::format("--policy: unknown search policy '{}'{}; there are {}", name, did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
 session_request make_request(const optimize_options& options, const problem_ptr& task, const std::string& target, double time_limit_s) {
@@ -197,6 +205,7 @@ int run_optimize(const optimize_options& options) {
     if (!parsed) return report_error(parsed.error());
     time_limit_s = *parsed;
   }
+  if (const auto known = check_policy(options.settings.policy); !known) return report_error(known.error());
   const auto problems = load_all(options.problem_files);
   if (!problems) return report_error(problems.error());
   std::vector<std::string> targets;
@@ -243,10 +252,11 @@ int run_optimize(const optimize_options& options) {
                                     requests, &interrupted(), done);
   view.finish();
   if (!options.common.json || !options.common.json_file.empty()) {
-    for (const std::string& line : transport::result_table(rows)) fmt::print("{}\n", line);
-    if (!rows.empty())
+    if (!rows.empty()) {
+      for (const std::string& line : transport::result_table(rows)) fmt::print("{}\n", line);
       fmt::print("written to {}\n",
                  (requests.size() == 1 ? output_folder(options, requests.front().task, true) : output_base(options)).string());
+    }
   }
   if (options.common.json && !write_json(options.common, documents.size() == 1 ? documents[0] : documents))
     status = worst(status, exit_missing_here);

@@ -35,10 +35,12 @@ result<void> write_evidence(const std::filesystem::path& folder, const session_r
 }  // namespace
 
 result<void> check_output(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  const bool existed = std::filesystem::exists(folder, ignored);
   const std::filesystem::path probe = folder / ".kernsmith-probe";
   if (auto written = write_file(probe, "probe\n"); !written) return written;
-  std::error_code ignored;
   std::filesystem::remove(probe, ignored);
+  if (!existed) std::filesystem::remove(folder, ignored);
   return {};
 }
 

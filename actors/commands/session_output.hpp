@@ -9,7 +9,7 @@
 
 namespace kernsmith::actors {
 
-/// Can files be written below this folder? Creates nothing that it doesn't remove, but the folder itself.
+/// Can files be written below this folder? Leaves nothing behind.
 [[nodiscard]] result<void> check_output(const std::filesystem::path& folder);
 
 /// Writes result.json, report.md, best.<ext> and evidence/; gives the result document.
