@@ -9,10 +9,7 @@ class contraction_grammar final : public group_grammar {
  public:
   std::string_view name() const override { return "contraction"; }
 
-  bool accepts(const tensor_ir& ir, const fusion_group& group) const override {
-    const std::optional<nest::contraction_plan> plan = nest::plan_contraction(ir, group);
-    return plan && plan->sums != nest::sum_kind::i32;
-  }
+  bool accepts(const tensor_ir& ir, const fusion_group& group) const override { return nest::plan_contraction(ir, group).has_value(); }
 
   std::vector<decision> decisions(const tensor_ir& ir, const fusion_group& group, const machine_model& machine) const override {
     return nest::contraction_decisions(*nest::plan_contraction(ir, group), group.name, machine);

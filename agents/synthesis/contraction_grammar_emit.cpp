@@ -25,6 +25,7 @@ class contraction_emitter {
     for (const loop_variable& variable : plan.p.variables) variable_names_.push_back(variable.name + "_");
     for (const int variable : plan.batch) variable_names_[index(variable)] = "s." + plan.p.variables[index(variable)].name + "_";
     base_ = lane_fills(names_);
+    add_panel_fills();
   }
 
   emitted_group run() {
@@ -39,6 +40,10 @@ class contraction_emitter {
     add(range_text);
     add(lane_helpers_text);
     if (pads()) add(pad_helpers_text);
+    if (pairs()) {
+      add(pairs_text);
+      add(integers() ? dot_integers_text : dot_bf16_text);
+    }
     if (schedule_.dot)
       emit_dot();
     else
@@ -62,6 +67,23 @@ class contraction_emitter {
     text_ += fill(text, values);
   }
 
+  bool integers() const { return plan_.sums == sum_kind::i32; }
+  /// Panels of pairs: 8-bit integers widened to 16 bits, or bf16 as it is.
+  bool pairs() const { return integers() || schedule_.pair_bf16; }
+
+  void add_panel_fills() {
+    const bool whole = pairs();
+    base_["WORD"] = whole ? "int32_t" : "real";
+    base_["WORDS"] = whole ? "vi" : "vec";
+    base_["WLOAD"] = whole ? "viload" : names_.load;
+    base_["WSTORE"] = whole ? "vistore" : names_.store;
+    base_["WSPLAT"] = whole ? "vseti" : "splat";
+    base_["MAC"] = whole ? "dot_pair" : "vfma";
+    base_["SUMS"] = integers() ? "vi" : "vec";
+    base_["SLOAD"] = integers() ? "viload" : names_.load;
+    base_["SSTORE"] = integers() ? "vistore" : names_.store;
+  }
+
   bool pads() const {
     return std::any_of(plan_.p.nodes.begin(), plan_.p.nodes.end(), [](const node& n) { return !n.guards.empty(); });
   }
@@ -78,8 +100,8 @@ class contraction_emitter {
   }
 
   std::string constants() const {
-    std::string text = fmt::format("using real = {};\nusing vec = {};\nusing lane_numbers = {};\nusing sum_t = real;\n", names_.real,
-                                   names_.vec, names_.lane_numbers);
+    std::string text = fmt::format("using real = {};\nusing vec = {};\nusing lane_numbers = {};\nusing sum_t = {};\n", names_.real,
+                                   names_.vec, names_.lane_numbers, integers() ? "int32_t" : "real");
     text += fmt::format("constexpr int LANES = {};\n", names_.lanes);
     const auto constant = [&](const std::string& declaration, const std::string& why) {
       text += fmt::format("constexpr {};  // {}\n", declaration, why);
@@ -156,6 +178,7 @@ class contraction_emitter {
 
   /// `side` is "left" or "right"; `along` says where lanes lie (-1: a scalar). Rows or columns come first, then the depth.
   void operand_function(const std::string& side, const std::string& suffix, int root, int outer, int along, bool depth_first) {
+    if (pairs()) return pair_function(side, suffix, root, outer, along, depth_first);
     emission e = make_emission(along >= 0, along);
     const auto [depth, decode] = depth_parameter();
     const std::string outer_parameter = fmt::format("[[maybe_unused]] int64_t {}", outer >= 0 ? name(outer) + "_" : "only_row");
@@ -168,17 +191,46 @@ class contraction_emitter {
     preludes_.merge(e.preludes);
   }
 
+  /// The same for panels of pairs: the operand is one load (perhaps cast to a wider integer), the depth counts pairs.
+  void pair_function(const std::string& side, const std::string& suffix, int root, int outer, int along, bool depth_first) {
+    while (plan_.p.nodes[index(root)].kind == node_kind::cast) root = plan_.p.nodes[index(root)].arguments[0];
+    const linear_form& where = plan_.p.nodes[index(root)].where;
+    const std::string depth = name(plan_.depth[0]) + "_", extent = plan_.extent(plan_.depth[0]).text(ir_);
+    emission e = make_emission(false, -1);
+    const std::string tensor = "t." + ir_.tensors[index(where.tensor)].name;
+    const std::string pointer = integers() ? tensor : "reinterpret_cast<const int16_t*>(" + tensor + ")";
+    const auto at_depth = [&](const std::string& k) {
+      e.variable_names[index(plan_.depth[0])] = k;
+      return pointer + " + " + e.address(where);
+    };
+    const std::string first = at_depth("(2 * pair)"), second = at_depth("(2 * pair + 1)");
+    const std::string has_second = fmt::format("2 * pair + 1 < {}", extent);
+    std::string value;
+    if (along == plan_.depth[0])
+      value = fmt::format("read_pairs({}, {} - 2 * pair, lanes)", first, extent);
+    else if (along >= 0)
+      value = fmt::format("join_pairs(read_whole({}, lanes), {} ? read_whole({}, lanes) : vi{{}})", first, has_second, second);
+    else
+      value = fmt::format("join_pair(*({}), {} ? *({}) : 0)", first, has_second, second);
+    const std::string outer_parameter = fmt::format("[[maybe_unused]] int64_t {}", outer >= 0 ? name(outer) + "_" : "only_row");
+    text_ += fmt::format(
+        "\n[[gnu::always_inline]] static inline {} {}_{}(const operands& t, [[maybe_unused]] const slice& s, {}, {}{}) {{\n  return "
+        "{};\n}}\n",
+        along >= 0 ? "vi" : "int32_t", side, suffix, depth_first ? "int64_t pair" : outer_parameter,
+        depth_first ? outer_parameter : "int64_t pair", along >= 0 ? ", [[maybe_unused]] int lanes" : "", value);
+  }
+
   void pack_right_functions() {
     const bool one_depth = plan_.depth.size() == 1;
     const program& p = plan_.p;
-    if (contiguous(p, plan_.right, plan_.column) && vectorisable(p, plan_.right, plan_.column)) {
+    if (in_lanes(plan_.right, plan_.column)) {
       operand_function("right", "columns", plan_.right, plan_.column, plan_.column, true);
       add(pack_right_columns_text);
-    } else if (one_depth && contiguous(p, plan_.right, plan_.depth[0]) && vectorisable(p, plan_.right, plan_.depth[0])) {
+    } else if (one_depth && in_lanes(plan_.right, plan_.depth[0])) {
       operand_function("right", "depth", plan_.right, plan_.column, plan_.depth[0], true);
       need_transpose();
       add(pack_right_depth_text);
-    } else if (vectorisable(p, plan_.right, plan_.column) && p.used(plan_.right).contains(plan_.column)) {
+    } else if (!pairs() && vectorisable(p, plan_.right, plan_.column) && p.used(plan_.right).contains(plan_.column)) {
       operand_function("right", "columns", plan_.right, plan_.column, plan_.column, true);
       add(pack_right_columns_text);
     } else {
@@ -187,13 +239,21 @@ class contraction_emitter {
     }
   }
 
+  /// Can lanes of the operand along `variable` be read from neighbouring elements?
+  bool in_lanes(int root, int variable) const {
+    const program& p = plan_.p;
+    if (!contiguous(p, root, variable)) return false;
+    if (!pairs()) return vectorisable(p, root, variable);
+    while (p.nodes[index(root)].kind == node_kind::cast) root = p.nodes[index(root)].arguments[0];
+    return !p.nodes[index(root)].where.stride(variable).is_zero();
+  }
+
   void pack_left_functions() {
     const bool one_depth = plan_.depth.size() == 1;
-    const program& p = plan_.p;
-    if (one_depth && contiguous(p, plan_.left, plan_.depth[0]) && vectorisable(p, plan_.left, plan_.depth[0])) {
+    if (one_depth && in_lanes(plan_.left, plan_.depth[0])) {
       operand_function("left", "depth", plan_.left, plan_.row, plan_.depth[0], false);
       add(pack_left_depth_text);
-    } else if (plan_.row >= 0 && contiguous(p, plan_.left, plan_.row) && vectorisable(p, plan_.left, plan_.row)) {
+    } else if (plan_.row >= 0 && in_lanes(plan_.left, plan_.row)) {
       operand_function("left", "rows", plan_.left, plan_.row, plan_.row, false);
       need_transpose();
       add(pack_left_rows_text);
@@ -213,13 +273,11 @@ class contraction_emitter {
     const bool vector = steps_vectorisable(plan_.p, plan_.steps, plan_.column);
     emission e = make_emission(vector, plan_.column);
     std::map<std::string, std::string> values = {
-        {"STEPS", step_lines(e, plan_.steps, "sum", "  ")},
+        {"STEPS", step_lines(e, plan_.steps, integers() && vector ? "to_vf(sum)" : "sum", "  ")},
         {"COLUMN", name(plan_.column) + "_"},
         {"ROW_PARAMETER", plan_.row >= 0 ? fmt::format("int64_t {}_, ", name(plan_.row)) : ""},
         {"ROW_ARGUMENT", plan_.row >= 0 ? "row0 + i, " : ""},
         {"LANES_NOTE", "neighbouring columns"},
-        {"SUM_VEC", "vec"},
-        {"SUM_LOAD", names_.load},
     };
     add(vector ? finish_lanes_text : finish_scalar_text, values);
     preludes_.merge(e.preludes);
@@ -256,6 +314,9 @@ class contraction_emitter {
       return fmt::format(
           "for (int j = 0; j < COLUMNS; ++j) __builtin_prefetch(right_address(t, s, k + v * LANES + {} * LANES, column0 + j));",
           schedule_.prefetch);
+    if (right_in_place_)  // the same rows, further right: they are read next
+      return fmt::format("for (int v = 0; v < NV; ++v) __builtin_prefetch(b + k * b_step + (v + {}) * LANES);",
+                         schedule_.prefetch * schedule_.tile_vectors);
     return fmt::format("for (int v = 0; v < NV; ++v) __builtin_prefetch(b + (k + {}) * b_step + v * LANES);", schedule_.prefetch);
   }
 
@@ -265,7 +326,7 @@ class contraction_emitter {
     if (right_in_place_) {
       v["PACK_RIGHT"] =
           "// Whole panels are read where they lie; only the ragged one at the end is packed.\n"
-          "      real* ragged_right = nc % NR != 0 ? scratch<real, 1>(NR * k.size()) : nullptr;\n"
+          "      @WORD@* ragged_right = nc % NR != 0 ? scratch<@WORD@, 1>(NR * k.size()) : nullptr;\n"
           "      if (ragged_right) pack_right(t, s, k, jc + nc / NR * NR, nc % NR, ragged_right);";
       v["RIGHT_PANEL"] = fmt::format(
           "const bool whole_columns = j + NR <= nc;\n"
@@ -275,15 +336,15 @@ class contraction_emitter {
       v["RIGHT_STRIDE"] = "right_step";
     } else {
       v["PACK_RIGHT"] =
-          "real* right_panels = scratch<real, 1>((nc + NR - 1) / NR * NR * k.size());\n"
+          "@WORD@* right_panels = scratch<@WORD@, 1>((nc + NR - 1) / NR * NR * k.size());\n"
           "      pack_right(t, s, k, jc, nc, right_panels);";
-      v["RIGHT_PANEL"] = "const real* right = right_panels + j * k.size();";
+      v["RIGHT_PANEL"] = "const @WORD@* right = right_panels + j * k.size();";
       v["RIGHT_STRIDE"] = "NR";
     }
     if (left_in_place_) {
       v["PACK_LEFT"] =
           "// Whole panels are read where they lie; only the ragged one at the end is packed.\n"
-          "        real* ragged_left = mc % MR != 0 ? scratch<real, 0>(2 * MR * left_ld) : nullptr;\n"
+          "        @WORD@* ragged_left = mc % MR != 0 ? scratch<@WORD@, 0>(2 * MR * left_ld) : nullptr;\n"
           "        if (ragged_left) pack_left(t, s, ic + mc / MR * MR, mc % MR, k, ragged_left, left_ld);";
       v["LEFT_PANEL"] = fmt::format(
           "const bool whole_rows = i + MR <= mc;\n"
@@ -294,9 +355,9 @@ class contraction_emitter {
       v["LEFT_STRIDES"] = "left_row, left_step";
     } else {
       v["PACK_LEFT"] =
-          "real* left_panels = scratch<real, 0>((mc + MR) * left_ld);\n"
+          "@WORD@* left_panels = scratch<@WORD@, 0>((mc + MR) * left_ld);\n"
           "        pack_left(t, s, ic, mc, k, left_panels, left_ld);";
-      v["LEFT_PANEL"] = "const real* left = left_panels + i * left_ld;";
+      v["LEFT_PANEL"] = "const @WORD@* left = left_panels + i * left_ld;";
       v["LEFT_STRIDES"] = "left_ld, 1";
     }
     return v;
@@ -306,7 +367,7 @@ class contraction_emitter {
     std::map<std::string, std::string> v;
     v["ROWS"] = plan_.extent(plan_.row).text(ir_);
     v["COLUMNS"] = plan_.extent(plan_.column).text(ir_);
-    v["DEPTH"] = plan_.depth_extent().text(ir_);
+    v["DEPTH"] = pairs() ? fmt::format("({} + 1) / 2", plan_.depth_extent().text(ir_)) : plan_.depth_extent().text(ir_);
     polynomial matrices = polynomial::constant(1);
     for (const int variable : plan_.batch) matrices = matrices * plan_.extent(variable);
     v["MATRICES"] = matrices.text(ir_);

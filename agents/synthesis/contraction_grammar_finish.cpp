@@ -64,7 +64,8 @@ std::map<std::string, std::string> lane_fills(const number_names& names) {
 bool steps_vectorisable(const program& p, const std::vector<step>& steps, int lane) {
   return std::all_of(steps.begin(), steps.end(), [&](const step& s) {
     const dtype type = tensor_of(*p.ir, s.tensor).type;
-    if (class_of(type) != s.type || s.type == value_class::integer) return s.root < 0 && !s.stored && type == dtype::i32;
+    if (class_of(type) != s.type || s.type == value_class::integer)
+      return s.root < 0 && !s.stored && (type == dtype::i32 || type == dtype::i64);
     return s.root < 0 || vectorisable(p, s.root, lane);
   });
 }

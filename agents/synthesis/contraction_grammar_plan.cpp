@@ -8,7 +8,8 @@
 namespace kernsmith::agents::nest {
 namespace {
 
-constexpr std::size_t max_factors = 8;  // partitions of the factors are tried one by one
+constexpr std::int64_t exact_byte_depth = 33025;  // 255 * 255 * this < 2^31
+constexpr std::size_t max_factors = 8;            // partitions of the factors are tried one by one
 
 std::size_t at(int id) {
   return static_cast<std::size_t>(id);
@@ -124,13 +125,26 @@ class planner {
     const program& p = plan_.p;
     if (sum.type == value_class::integer) {
       plan_.sums = sum_kind::i32;
-      return is_small_integer(p, plan_.left) && is_small_integer(p, plan_.right);
+      return is_small_integer(p, plan_.left) && is_small_integer(p, plan_.right) && sum.bound.size() == 1 && !involves_double() &&
+             fits_int32(sum);
     }
+    plan_.sums = involves_double() ? sum_kind::f64 : sum_kind::f32;
+    return true;
+  }
+
+  bool involves_double() const {
+    const program& p = plan_.p;
     bool wide = false;
     for (std::size_t n = 0; n < p.nodes.size(); ++n) wide |= p.reads_f64(static_cast<int>(n));
     for (const step& s : plan_.steps) wide |= s.stored && ir_.tensors[at(s.tensor)].type == dtype::f64;
-    plan_.sums = wide ? sum_kind::f64 : sum_kind::f32;
-    return true;
+    return wide;
+  }
+
+  /// Is the sum of products of bytes exact in int32 under every workload?
+  bool fits_int32(const expression& sum) const {
+    const polynomial& depth = plan_.p.variables[at(sum.bound[0])].extent;
+    return std::all_of(ir_.workloads.begin(), ir_.workloads.end(),
+                       [&](const workload& w) { return depth.value(w.axes) <= exact_byte_depth; });
   }
 
   void assign_roles(const statement& s, const expression& sum) {

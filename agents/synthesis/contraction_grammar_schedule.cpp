@@ -131,6 +131,12 @@ contraction_options options_of(const contraction_plan& plan) {
   o.left_in_place = one_depth && plain_load(plan, plan.left);
   o.right_in_place = one_depth && plain_load(plan, plan.right) && contiguous(plan.p, plan.right, plan.column) &&
                      plan.p.used(plan.right).contains(plan.column);
+  const auto bf16 = [&](int root) {
+    const node& n = plan.p.nodes[static_cast<std::size_t>(root)];
+    return n.kind == node_kind::load && n.guards.empty() &&
+           plan.p.ir->tensors[static_cast<std::size_t>(n.where.tensor)].type == dtype::bf16;
+  };
+  o.pair_bf16 = one_depth && plan.sums == sum_kind::f32 && bf16(plan.left) && bf16(plan.right);
   o.dot = one_depth && plan.sums != sum_kind::i32 && contiguous(plan.p, plan.right, plan.depth[0]) &&
           vectorisable(plan.p, plan.right, plan.depth[0]) && plan.p.used(plan.right).contains(plan.depth[0]);
   return o;
@@ -145,6 +151,9 @@ std::vector<decision> contraction_decisions(const contraction_plan& plan, const 
   if (options.dot)
     all.push_back(labelled(group + ".method", {"blocked", "dot"}, skinny ? 1 : 0,
                            "blocked: register tiles over packed panels; dot: stream the right operand along the depth, unpacked", 2));
+  if (options.pair_bf16)
+    all.push_back(labelled(group + ".products", {"f32", "bf16_pairs"}, machine.avx512_bf16 && !(skinny && options.dot) ? 1 : 0,
+                           "bf16 operands: widened while packing, or kept as pairs for dot-product instructions", 1));
   decision tiles;
   tiles.name = group + ".tile";
   tiles.meaning = "rows x columns of sums kept in registers";
@@ -160,13 +169,13 @@ std::vector<decision> contraction_decisions(const contraction_plan& plan, const 
   // A left panel (tile rows x depth block) takes at most half of L1; a right panel streams from L2.
   const bool stream_right = skinny && options.right_in_place;
   const std::int64_t depth_block =
-      stream_right ? (s.rows <= 2 ? 16 : 64) : std::min<std::int64_t>(512, machine.l1_bytes / 2 / element_bytes(plan) / tile_rows);
-  all.push_back(numeric(group + ".depth_block", {8, 16, 32, 64, 128, 192, 256, 384, 512, 768}, depth_block,
+      stream_right ? (s.rows <= 2 ? 4 : 64) : std::min<std::int64_t>(512, machine.l1_bytes / 2 / element_bytes(plan) / tile_rows);
+  all.push_back(numeric(group + ".depth_block", {2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768}, depth_block,
                         "depth of one block: sums leave the registers after that many steps"));
   const std::int64_t row_block = machine.l2_bytes / 4 / element_bytes(plan) / depth_block;
   all.push_back(numeric(group + ".row_block", {24, 48, 72, 120, 240, 480}, std::min<std::int64_t>(row_block, 120),
                         "rows of left panels packed at a time (kept in L2)"));
-  all.push_back(numeric(group + ".column_block", {128, 256, 512, 1024, 2048, 4096}, stream_right ? 2048 : 1024,
+  all.push_back(numeric(group + ".column_block", {128, 256, 512, 1024, 2048, 4096}, stream_right ? (s.rows <= 2 ? 4096 : 2048) : 1024,
                         "columns of right panels packed at a time (kept in L2 or L3)"));
   if (options.left_in_place) {
     const bool tiny = s.rows * s.columns * s.depth <= tiny_matrix;
@@ -185,10 +194,10 @@ std::vector<decision> contraction_decisions(const contraction_plan& plan, const 
     const bool registers = machine.vector_registers >= 32;
     std::vector<std::int64_t> rows = {1, 2, 4, 8}, columns = {1, 2, 3, 4, 6, 8}, vectors = {1, 2, 4};
     const std::int64_t wanted_rows = s.rows >= 8 && registers ? 8 : std::min<std::int64_t>(s.rows, 4);
-    const std::int64_t wanted_columns = wanted_rows >= 8 ? 3 : wanted_rows >= 4 ? (registers ? 4 : 2) : 4;
+    const std::int64_t wanted_columns = wanted_rows >= 8 ? 3 : wanted_rows >= 4 ? (registers ? 4 : 2) : wanted_rows == 1 ? 8 : 4;
     all.push_back(numeric(group + ".dot_rows", rows, wanted_rows, "dot: rows per pass over the right operand"));
     all.push_back(numeric(group + ".dot_columns", columns, wanted_columns, "dot: columns of the right operand streamed together"));
-    all.push_back(numeric(group + ".dot_vectors", vectors, wanted_rows == 1 ? 2 : 1, "dot: independent sums per row and column"));
+    all.push_back(numeric(group + ".dot_vectors", vectors, 1, "dot: independent sums per row and column"));
   }
   return all;
 }
@@ -200,6 +209,7 @@ contraction_schedule read_schedule(const std::string& group, const assignment& c
   };
   contraction_schedule s;
   s.dot = value("method", 0) == 1;
+  s.pair_bf16 = value("products", 0) == 1 && !s.dot;
   const int tile = static_cast<int>(value("tile", 604));
   s.tile_rows = tile / tile_code;
   s.tile_vectors = tile % tile_code;

@@ -12,9 +12,10 @@ namespace kernsmith::agents::nest {
 enum class sharing : std::uint8_t { rows, columns, grid, depth };
 
 struct contraction_schedule {
-  bool dot = false;      ///< stream the right operand along the depth instead of blocking
-  int tile_rows = 6;     ///< MR
-  int tile_vectors = 4;  ///< NV: the register tile is MR x NV vectors
+  bool pair_bf16 = false;  ///< multiply pairs of bf16 instead of floats
+  bool dot = false;        ///< stream the right operand along the depth instead of blocking
+  int tile_rows = 6;       ///< MR
+  int tile_vectors = 4;    ///< NV: the register tile is MR x NV vectors
   std::int64_t depth_block = 512, row_block = 120, column_block = 1024;
   int unroll = 4;
   int prefetch = 0;  ///< depth steps ahead
@@ -27,6 +28,7 @@ struct contraction_schedule {
 struct contraction_options {
   bool left_in_place = false;   ///< a plain load of the sums' type, so it may be read where it lies
   bool right_in_place = false;  ///< the same, contiguous along the columns
+  bool pair_bf16 = false;       ///< both operands are plain bf16 loads
   bool dot = false;             ///< the right operand is contiguous along the depth
 };
 [[nodiscard]] contraction_options options_of(const contraction_plan& plan);

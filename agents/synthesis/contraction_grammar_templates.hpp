@@ -17,6 +17,7 @@ extern const std::string_view scratch_text;       ///< per-thread memory
 extern const std::string_view transpose_text;
 extern const std::string_view pack_right_columns_text, pack_right_depth_text, pack_right_scalar_text;
 extern const std::string_view pack_left_depth_text, pack_left_rows_text, pack_left_scalar_text;
+extern const std::string_view pairs_text, dot_integers_text, dot_bf16_text;
 extern const std::string_view multiply_text;
 extern const std::string_view finish_lanes_text, finish_scalar_text;
 extern const std::string_view block_text;
