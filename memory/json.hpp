@@ -13,7 +13,10 @@ template <class T>
 struct adl_serializer<std::optional<T>> {
   static void to_json(json& j, const std::optional<T>& value) { value ? j = *value : j = nullptr; }
   static void from_json(const json& j, std::optional<T>& value) {
-    if (j.is_null()) value.reset(); else value = j.get<T>();
+    if (j.is_null())
+      value.reset();
+    else
+      value = j.get<T>();
   }
 };
 }  // namespace nlohmann

@@ -22,9 +22,9 @@ struct fingerprint {
   std::string flags;
   std::string os;
   std::int64_t cores = 0;
-  std::string clocks;    ///< governor or "unknown"
-  double copy_gb_per_s = 0;    ///< measured copy bandwidth on `cores` cores (read + written bytes); 0: not measured
-  double peak_gflop_per_s = 0; ///< measured f32 FMA peak on `cores` cores
+  std::string clocks;           ///< governor or "unknown"
+  double copy_gb_per_s = 0;     ///< measured copy bandwidth on `cores` cores (read + written bytes); 0: not measured
+  double peak_gflop_per_s = 0;  ///< measured f32 FMA peak on `cores` cores
 };
 KS_RECORD(fingerprint, device, isa, driver, compiler, flags, os, cores, clocks, copy_gb_per_s, peak_gflop_per_s)
 
@@ -33,20 +33,21 @@ struct workload_timing {
   axis_values axes;
   double weight = 1;
   double median_ns = 0, p10_ns = 0, p90_ns = 0, p99_ns = 0;
-  std::vector<double> ci95_ns;      ///< [lo, hi] of the median
-  double cold_median_ns = 0;        ///< with cold caches; 0: not measured
+  std::vector<double> ci95_ns;  ///< [lo, hi] of the median
+  double cold_median_ns = 0;    ///< with cold caches; 0: not measured
   std::int64_t samples = 0;
   double baseline_median_ns = 0;
-  double speedup = 0;               ///< baseline / candidate, 0: none
-  std::vector<double> ci95;         ///< of the speed-up
-  std::string verdict;              ///< faster | slower | no_difference | unresolved
-  double floor_ns = 0;              ///< faster than this is impossible on this machine
+  double speedup = 0;        ///< baseline / candidate, 0: none
+  std::vector<double> ci95;  ///< of the speed-up
+  std::string verdict;       ///< faster | slower | no_difference | unresolved
+  double floor_ns = 0;       ///< faster than this is impossible on this machine
 };
-KS_RECORD(workload_timing, axes, weight, median_ns, p10_ns, p90_ns, p99_ns, ci95_ns, cold_median_ns, samples, baseline_median_ns, speedup, ci95, verdict, floor_ns)
+KS_RECORD(workload_timing, axes, weight, median_ns, p10_ns, p90_ns, p99_ns, ci95_ns, cold_median_ns, samples, baseline_median_ns, speedup,
+          ci95, verdict, floor_ns)
 
 struct verification_summary {
-  std::int64_t cases = 0;      ///< workloads and edge shapes x seeds x contents checked
-  double max_error = 0;        ///< largest |y - r| / (atol + rtol |r|), so that 1 is the limit; other modes likewise
+  std::int64_t cases = 0;  ///< workloads and edge shapes x seeds x contents checked
+  double max_error = 0;    ///< largest |y - r| / (atol + rtol |r|), so that 1 is the limit; other modes likewise
   double budget = 1;
   std::int64_t timed_outputs = 0;  ///< timed calls whose outputs were checked
   std::string first_failure;
@@ -61,7 +62,7 @@ struct timing_summary {
 KS_RECORD(timing_summary, status, control, device_ns, event_ns, wall_ns)
 
 struct diagnosis {
-  std::string bottleneck;          ///< memory | compute | overhead | unknown
+  std::string bottleneck;  ///< memory | compute | overhead | unknown
   double roofline_fraction = 0;
   std::map<std::string, double> signals;
 };
@@ -77,24 +78,25 @@ KS_RECORD(cost, build_s, kernel_s, own_s)
 
 /// One implementation.
 struct candidate {
-  std::string id;             ///< "cand-..." over problem, target, language and source
+  std::string id;  ///< "cand-..." over problem, target, language and source
   std::string session;
-  std::int64_t move = 0;      ///< number of the move in its session
-  std::string problem;        ///< problem hash
+  std::int64_t move = 0;  ///< number of the move in its session
+  std::string problem;    ///< problem hash
   std::string target;
   std::string language = "cpp";
-  std::string source_blob;    ///< content hash of the source
-  std::string synthesizer;    ///< "rules" or the seed kernel's name
+  std::string source_blob;                         ///< content hash of the source
+  std::string synthesizer;                         ///< "rules" or the seed kernel's name
   std::map<std::string, std::int64_t> parameters;  ///< the decisions
-  std::string decisions_text; ///< the same for people
-  std::vector<std::string> parents;  ///< candidate ids
-  std::string kind;           ///< draft | warm_start | mutate | crossover | tune
+  std::string decisions_text;                      ///< the same for people
+  std::vector<std::string> parents;                ///< candidate ids
+  std::string kind;                                ///< draft | warm_start | mutate | crossover | tune
   std::string memory_mode;
   std::string rationale;
   std::vector<std::string> notes;
   std::string created;
 };
-KS_RECORD(candidate, id, session, move, problem, target, language, source_blob, synthesizer, parameters, decisions_text, parents, kind, memory_mode, rationale, notes, created)
+KS_RECORD(candidate, id, session, move, problem, target, language, source_blob, synthesizer, parameters, decisions_text, parents, kind,
+          memory_mode, rationale, notes, created)
 
 /// Schema kernsmith.evaluation/1.
 struct evaluation {
@@ -104,14 +106,14 @@ struct evaluation {
   std::string candidate;
   std::string problem;
   std::string target;
-  std::string outcome;          ///< EVALUATION.md's word
+  std::string outcome;  ///< EVALUATION.md's word
   std::string detail;
-  std::string stage;            ///< build | verify | quick | measure: the last stage reached
-  std::string effort;           ///< quick | search | final: how much was measured
-  std::string rule;             ///< when cheating
-  std::string duplicate_of;     ///< candidate whose machine code this is; its evaluation was reused
-  std::string machine_code;     ///< hash of the loaded code
-  double speedup = 0;           ///< geometric mean by weight; 0 unless passed
+  std::string stage;         ///< build | verify | quick | measure: the last stage reached
+  std::string effort;        ///< quick | search | final: how much was measured
+  std::string rule;          ///< when cheating
+  std::string duplicate_of;  ///< candidate whose machine code this is; its evaluation was reused
+  std::string machine_code;  ///< hash of the loaded code
+  double speedup = 0;        ///< geometric mean by weight; 0 unless passed
   std::vector<double> ci95;
   std::vector<workload_timing> workloads;
   verification_summary verification;
@@ -119,11 +121,12 @@ struct evaluation {
   kernsmith::memory::diagnosis diagnosis;
   kernsmith::memory::fingerprint fingerprint;
   kernsmith::memory::cost cost;
-  std::string log_blob;         ///< compiler and runner output, bounded
-  std::string evidence;         ///< path, when written
+  std::string log_blob;  ///< compiler and runner output, bounded
+  std::string evidence;  ///< path, when written
   std::string finished;
 };
-KS_RECORD(evaluation, schema, id, session, candidate, problem, target, outcome, detail, stage, effort, rule, duplicate_of, machine_code, speedup, ci95, workloads, verification, timing, diagnosis, fingerprint, cost, log_blob, evidence, finished)
+KS_RECORD(evaluation, schema, id, session, candidate, problem, target, outcome, detail, stage, effort, rule, duplicate_of, machine_code,
+          speedup, ci95, workloads, verification, timing, diagnosis, fingerprint, cost, log_blob, evidence, finished)
 
 /// The baseline as measured in one session.
 struct baseline_timing {
@@ -134,7 +137,7 @@ KS_RECORD(baseline_timing, name, workloads)
 
 /// The A/A pair: the baseline against itself.
 struct control_result {
-  std::string verdict;       ///< must be no_difference
+  std::string verdict;  ///< must be no_difference
   double ratio = 0;
   std::vector<double> ci95;
 };
@@ -142,9 +145,9 @@ KS_RECORD(control_result, verdict, ratio, ci95)
 
 struct session {
   std::string id;
-  std::string problem;        ///< hash
+  std::string problem;  ///< hash
   std::string problem_name;
-  std::string problem_blob;   ///< the file's text
+  std::string problem_blob;  ///< the file's text
   std::string target;
   std::string policy;
   std::vector<std::string> synthesizers;
@@ -157,7 +160,7 @@ struct session {
   std::vector<std::string> warm_starts;  ///< JSON of each {from, generator, decisions}: fixed at start so that a resume sees the same
   std::string state = "running";         ///< running | finished | interrupted
   std::string stopped_by;
-  std::string best;           ///< candidate id
+  std::string best;  ///< candidate id
   double best_speedup = 0;
   std::vector<baseline_timing> baselines;
   control_result control;
@@ -165,7 +168,8 @@ struct session {
   double wall_s = 0;
   std::string started, finished;
 };
-KS_RECORD(session, id, problem, problem_name, problem_blob, target, policy, synthesizers, seed, budget, time_limit_s, stop_at, stall, lookahead, warm_starts, state, stopped_by, best, best_speedup, baselines, control, fingerprint, wall_s, started, finished)
+KS_RECORD(session, id, problem, problem_name, problem_blob, target, policy, synthesizers, seed, budget, time_limit_s, stop_at, stall,
+          lookahead, warm_starts, state, stopped_by, best, best_speedup, baselines, control, fingerprint, wall_s, started, finished)
 
 /// A problem file as it was given, so that any stored result can be explained later.
 struct problem_text {
@@ -185,9 +189,9 @@ KS_RECORD(champion, problem, target, device, candidate, evaluation, session, pro
 
 /// One line of the outbox; published as kernsmith.event/1.
 struct event {
-  std::string stream;        ///< epoch id of the store
-  std::uint64_t seq = 0;     ///< 1, 2, 3 ... without gaps
-  std::string topic;         ///< session.started, candidate.evaluated, champion.new, ...
+  std::string stream;     ///< epoch id of the store
+  std::uint64_t seq = 0;  ///< 1, 2, 3 ... without gaps
+  std::string topic;      ///< session.started, candidate.evaluated, champion.new, ...
   std::string time;
   nlohmann::json payload;
 };

@@ -1,4 +1,5 @@
-// Similarity search over problem and candidate features: a FAISS index derived from the store, rebuilt whenever it is missing, damaged or behind.
+// Similarity search over problem and candidate features: a FAISS index derived from the store, rebuilt whenever it is missing, damaged or
+// behind.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,8 @@ inline constexpr std::size_t feature_dimensions = 64;
 /// Goes up with any change of meaning of a feature; vectors and indexes of another version are left aside.
 inline constexpr std::uint32_t feature_version = 1;
 
-/// Unit-length features of a problem: operator mix, reduction kinds, dtypes, rank and index patterns, log-scaled extents, arithmetic intensity.
+/// Unit-length features of a problem: operator mix, reduction kinds, dtypes, rank and index patterns, log-scaled extents, arithmetic
+/// intensity.
 [[nodiscard]] std::vector<float> problem_features(const problem& p);
 /// Features of a candidate: its problem's, mixed with hashed decision name=value pairs.
 [[nodiscard]] std::vector<float> candidate_features(const problem& p, const std::map<std::string, std::int64_t>& decisions);
@@ -31,7 +33,8 @@ struct neighbour {
 
 class similarity_index {
  public:
-  /// Loads the cached index file under the store's directory, or rebuilds it from the store's vectors of `kind`. `store` outlives the index.
+  /// Loads the cached index file under the store's directory, or rebuilds it from the store's vectors of `kind`. `store` outlives the
+  /// index.
   [[nodiscard]] static result<std::unique_ptr<similarity_index>> open(const store& s, std::string_view kind);
   virtual ~similarity_index() = default;
   /// The `count` most similar ids, best first.

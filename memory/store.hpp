@@ -44,14 +44,14 @@ class write_batch {
 
 class store {
  public:
-  /// Creates the directory when missing. Errors (missing_here): in use by another process, not writable, disk full, of a newer schema (nothing
-  /// is touched). `read_only` opens an existing store without the lock and without creating anything.
+  /// Creates the directory when missing. Errors (missing_here): in use by another process, not writable, disk full, of a newer schema
+  /// (nothing is touched). `read_only` opens an existing store without the lock and without creating anything.
   [[nodiscard]] static result<std::unique_ptr<store>> open(const std::filesystem::path& directory, bool read_only = false);
   virtual ~store() = default;
 
-  /// Atomic and, when `durable`, synced: once it returns, neither kill -9 nor (when durable) a power cut loses it. Returns the events with their
-  /// sequence numbers. Errors: infrastructure (disk full, lost disk: nothing of the batch is there afterwards, reads go on), bug (a record
-  /// without an id, too long), bad_request (a blob that is too long), missing_here (opened read-only).
+  /// Atomic and, when `durable`, synced: once it returns, neither kill -9 nor (when durable) a power cut loses it. Returns the events with
+  /// their sequence numbers. Errors: infrastructure (disk full, lost disk: nothing of the batch is there afterwards, reads go on), bug (a
+  /// record without an id, too long), bad_request (a blob that is too long), missing_here (opened read-only).
   [[nodiscard]] virtual result<std::vector<event>> commit(write_batch batch, bool durable = true) = 0;
 
   /// `id` may be a unique prefix, with or without its "sess-" part. Errors (bad_request): none, or several (which are named).
@@ -64,15 +64,16 @@ class store {
   [[nodiscard]] virtual std::vector<candidate> candidates_of(std::string_view session_id) const = 0;
   /// In the order in which they were first written.
   [[nodiscard]] virtual std::vector<evaluation> evaluations_of(std::string_view session_id) const = 0;
-  /// The newest unfinished session of problem x target for which `matches` holds (same policy, seed, budget: the caller says); without it, any.
-  /// Errors (bad_request): there is none.
+  /// The newest unfinished session of problem x target for which `matches` holds (same policy, seed, budget: the caller says); without it,
+  /// any. Errors (bad_request): there is none.
   [[nodiscard]] virtual result<session> resumable(std::string_view problem_hash, std::string_view target,
                                                   const std::function<bool(const session&)>& matches = {}) const = 0;
   /// By hash or unique prefix. Errors (bad_request): none, or several.
   [[nodiscard]] virtual result<problem_text> get_problem(std::string_view hash) const = 0;
   /// Any passed or failed evaluation of this candidate id on this device and flags, whatever session it came from.
   [[nodiscard]] virtual std::vector<evaluation> evaluations_for_candidate(std::string_view candidate_id) const = 0;
-  [[nodiscard]] virtual result<champion> get_champion(std::string_view problem_hash, std::string_view target, std::string_view device) const = 0;
+  [[nodiscard]] virtual result<champion> get_champion(std::string_view problem_hash, std::string_view target,
+                                                      std::string_view device) const = 0;
   [[nodiscard]] virtual std::vector<champion> champions() const = 0;
   /// Events with seq >= from, at most `limit`.
   [[nodiscard]] virtual std::vector<event> events(std::uint64_t from, std::size_t limit) const = 0;

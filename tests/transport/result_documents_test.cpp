@@ -33,8 +33,11 @@ TEST_CASE("result.json holds what the session found") {
   const auto d = result_document(finished_session());
   CHECK(d["schema"] == "kernsmith.result/1");
   CHECK(d["problem"] == nlohmann::json{{"name", "softmax"}, {"hash", "00112233445566778899aabbccddeeff"}});
-  CHECK(d["evaluations"] ==
-        nlohmann::json{{"total", 5}, {"passed", 3}, {"by_outcome", {{"passed", 3}, {"build_failed", 1}, {"wrong_values", 1}}}});
+  CHECK(d["evaluations"] == nlohmann::json{{"total", 5},
+                                           {"passed", 3},
+                                           {"by_outcome", {{"passed", 3}, {"build_failed", 1}, {"wrong_values", 1}}},
+                                           {"duplicates", 0},
+                                           {"final_measurements", 0}});
   CHECK(d["baseline"]["name"] == "naive");
   CHECK(d["baseline"]["workloads"][0] ==
         nlohmann::json{
@@ -70,19 +73,38 @@ TEST_CASE("a session without a best says null, not a made-up number") {
   CHECK(d["evaluations"]["total"] == 0);
 }
 
-TEST_CASE("the best is the one whose evaluation passed, and the full measurement of it") {
+TEST_CASE("the best is the one whose evaluation passed, and the final measurement of it") {
   auto r = finished_session();
-  auto quick = made_evaluation(5, "passed", 9);
-  quick.candidate = "cand-000000000003";
-  quick.timing.status = "quick";
-  r.evaluations.push_back(quick);
+  r.evaluations[3].effort = "final";
+  auto again = made_evaluation(5, "passed", 9);
+  again.candidate = "cand-000000000003";
+  r.evaluations.push_back(again);
   CHECK(best_of(r).evaluation->speedup == 2.5);
-  r.evaluations.back().timing.status = "measured";
+  r.evaluations.back().effort = "final";
   CHECK(best_of(r).evaluation->speedup == 9);
   r.evaluations.back().outcome = "wrong_values";
   CHECK(best_of(r).evaluation->speedup == 2.5);
   r.session.best = "cand-000000000001";  // never passed
   CHECK(best_of(r).candidate == nullptr);
+}
+
+TEST_CASE("duplicates and final measurements stand beside what the budget counts") {
+  auto r = finished_session();
+  auto duplicate = made_evaluation(5, "wrong_values", 0);
+  duplicate.duplicate_of = "cand-000000000002";
+  auto final_measurement = made_evaluation(3, "passed", 2.4);
+  final_measurement.effort = "final";
+  r.evaluations.push_back(duplicate);
+  r.evaluations.push_back(final_measurement);
+  const auto d = result_document(r);
+  CHECK(d["evaluations"]["total"] == 5);
+  CHECK(d["evaluations"]["by_outcome"]["wrong_values"] == 1);
+  CHECK(d["evaluations"]["duplicates"] == 1);
+  CHECK(d["evaluations"]["final_measurements"] == 1);
+  CHECK(d["history"].size() == 7);
+  CHECK(d["history"][5]["duplicate_of"] == "cand-000000000002");
+  CHECK(d["history"][0]["duplicate_of"].is_null());
+  CHECK(report_document(r).find("| wrong_values | 1 |") != std::string::npos);
 }
 
 TEST_CASE("lineages end, even where records name each other") {
@@ -138,7 +160,13 @@ TEST_CASE("role: write documents" * doctest::skip()) {
   };
   write("finished.result.json", result_document(finished_session()));
   write("bare.result.json", result_document(bare_session()));
-  const auto r = finished_session();
+  auto r = finished_session();
+  r.evaluations.push_back(made_evaluation(3, "passed", 2.4));
+  r.evaluations.back().id = "eval-000000000005";
+  r.evaluations.back().effort = "final";
+  r.evaluations.push_back(made_evaluation(6, "passed", 2.4));
+  r.evaluations.back().duplicate_of = "cand-000000000000";
+  write("measured_again.result.json", result_document(r));
   for (const auto& e : r.evaluations) write(e.id + ".evaluation.json", evaluation_document(e));
   auto infinite = made_evaluation(2, "wrong_values", 0);
   infinite.verification.max_error = std::numeric_limits<double>::infinity();

@@ -51,6 +51,7 @@ inline memory::evaluation made_evaluation(int number, const std::string& outcome
   e.problem = "00112233445566778899aabbccddeeff";
   e.target = "cpp/x86-64-v4";
   e.outcome = outcome;
+  e.effort = "search";
   e.finished = fmt::format("2026-01-02T03:04:{:02}.500Z", 10 + number);
   e.stage = outcome == "build_failed" ? "build" : outcome == "passed" ? "measure" : "verify";
   if (outcome == "passed") {

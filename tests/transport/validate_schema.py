@@ -42,7 +42,7 @@ BROKEN = {
         removed(["best", "speedup", "ci95"]), replaced(["best", "speedup", "geomean"], 0), replaced(["best", "speedup", "ci95"], [1.0]),
         replaced(["best", "lineage"], ["cand-1", "cand-1"]), replaced(["best", "parameters", "unroll"], "four"), replaced(["best", "workloads"], []),
         replaced(["problem", "hash"], "abc"), replaced(["stopped_by"], "bored"), replaced(["history", 0, "outcome"], "fine"),
-        removed(["history", 0, "best_so_far"]), replaced(["evaluations", "by_outcome", "fine"], 1), replaced(["baseline", "workloads", 0, "median_ns"], 0),
+        removed(["history", 0, "best_so_far"]), replaced(["history", 0, "effort"], "much"), removed(["evaluations", "duplicates"]), replaced(["evaluations", "by_outcome", "fine"], 1), replaced(["baseline", "workloads", 0, "median_ns"], 0),
         replaced(["control", "verdict"], "even"), removed(["control"]), removed(["baseline"]), removed(["best"]), replaced(["seed"], -1),
         replaced(["fingerprint", "device"], 5), removed(["fingerprint"]), replaced(["wall_s"], -1),
     ],
@@ -50,7 +50,7 @@ BROKEN = {
         replaced(["outcome"], "failed"), removed(["detail"]), replaced(["verification", "cases"], 0), replaced(["workloads"], []),
         replaced(["outcome"], "wrong_values"),  # with a speed-up
         replaced(["workloads", 0, "verdict"], "quick"), replaced(["workloads", 0, "axes", "B"], 0), replaced(["timing", "status"], "done"),
-        replaced(["finished"], "yesterday"), removed(["fingerprint", "compiler"]), replaced(["stage"], "lunch"),
+        replaced(["finished"], "yesterday"), removed(["fingerprint", "compiler"]), replaced(["stage"], "lunch"), replaced(["effort"], "much"),
     ],
     "eval-000000000001.evaluation.json": [replaced(["outcome"], "cheating"), replaced(["speedup"], 1.5)],  # cheating names its rule
     "one.event.json": [
