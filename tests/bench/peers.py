@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Times kernels that a search found against peers, interleaved in one process: PyTorch eager on the same cores, and a copy of the same bytes.
 
     tests/bench/peers.py OUT [--rounds 40]     OUT: a folder with one result folder per example (as `optimize --out OUT` leaves it)
