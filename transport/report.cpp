@@ -209,7 +209,8 @@ class report_writer {
       best = e.speedup;
       const auto made = std::find_if(r_.candidates.begin(), r_.candidates.end(), [&](const auto& c) { return c.id == e.candidate; });
       const bool known = made != r_.candidates.end();
-      rows.push_back(fmt::format("| {} | {} | {} | `{}` | {} | {} |", i + 1, duration_text(history[i]["wall_s"].get<double>()),
+      rows.push_back(fmt::format("| {} | {} | {} | `{}` | {} | {} |", i + 1,
+                                 history[i]["wall_s"].is_null() ? "-" : duration_text(history[i]["wall_s"].get<double>()),
                                  speedup_text(e.speedup), e.candidate, known ? made->kind : "-",
                                  known ? cell(made->rationale.empty() ? made->decisions_text : made->rationale) : "-"));
     }

@@ -23,10 +23,10 @@ std::optional<double> seconds_of(const std::string& time) {
   return static_cast<double>(::timegm(&utc)) + seconds;
 }
 
-/// From the first start of the session to `time`; 0 when the records don't say.
-double seconds_into(const memory::session& session, const std::string& time) {
+/// Seconds from the first start of the session to `time`; null when the records don't say.
+json seconds_into(const memory::session& session, const std::string& time) {
   const auto from = seconds_of(session.started), to = seconds_of(time);
-  return from && to ? std::max(0.0, *to - *from) : 0.0;
+  return from && to ? json(std::max(0.0, *to - *from)) : json();
 }
 
 json null_if_empty(const std::vector<double>& interval) {

@@ -63,6 +63,10 @@ TEST_CASE("history follows the evaluations, and only what passed counts as best 
   CHECK(h[0]["wall_s"] == 5.5);
   CHECK(h[4]["wall_s"] == 9.5);
   CHECK(h[2]["outcome"] == "wrong_values");
+  auto r = finished_session();
+  r.evaluations[0].finished.clear();
+  CHECK(result_document(r)["history"][0]["wall_s"].is_null());
+  CHECK(report_document(r).find("| 1 | - | 1.50x |") != std::string::npos);
 }
 
 TEST_CASE("a session without a best says null, not a made-up number") {
