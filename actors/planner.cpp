@@ -220,6 +220,9 @@ void do_finish(planner_pointer self, const agents::finish_step& s) {
   planner_state& state = self->state;
   memory::session finished = s.session;
   finished.wall_s += state.config.clock_s() - state.started_s;
+  finished.cost.build_s += state.spent.build_s;
+  finished.cost.kernel_s += state.spent.kernel_s;
+  finished.cost.own_s += state.spent.own_s;
   finished.finished = state.config.now();
   auto batch = std::make_shared<memory::write_batch>();
   batch->put(finished);

@@ -165,11 +165,12 @@ struct session {
   std::vector<baseline_timing> baselines;
   control_result control;
   kernsmith::memory::fingerprint fingerprint;
+  kernsmith::memory::cost cost;  ///< of its device slot: compilers, kernels, and what Kernsmith itself took
   double wall_s = 0;
   std::string started, finished;
 };
 KS_RECORD(session, id, problem, problem_name, problem_blob, target, policy, synthesizers, seed, budget, time_limit_s, stop_at, stall,
-          lookahead, warm_starts, state, stopped_by, best, best_speedup, baselines, control, fingerprint, wall_s, started, finished)
+          lookahead, warm_starts, state, stopped_by, best, best_speedup, baselines, control, fingerprint, cost, wall_s, started, finished)
 
 /// A problem file as it was given, so that any stored result can be explained later.
 struct problem_text {

@@ -166,6 +166,7 @@ json result_document(const session_records& records) {
           {"history", history_json(records)},
           {"evidence", records.evidence.empty() ? json() : json(records.evidence)},
           {"notes", records.notes},
+          {"cost", s.cost},
           {"wall_s", s.wall_s}};
 }
 

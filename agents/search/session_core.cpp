@@ -173,7 +173,7 @@ void session_core::conclude(work& w, std::vector<step>& steps) {
   e.problem = session_.problem;
   e.target = session_.target;
   e.effort = final_round ? final_effort : "search";
-  if (w.build.build_s > 0) e.cost.build_s += w.build.build_s;
+  if (e.cost.build_s <= 0) e.cost.build_s = w.build.build_s;
   w.at = phase::recording;
   steps.push_back(record_step{w.what.id, final_round, w.candidate, w.source, e, w.build.log});
 }
