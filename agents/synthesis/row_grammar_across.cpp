@@ -82,7 +82,7 @@ void body_writer::step_sinks_across(lane_scope& scope, const sweep& w) {
 
 void body_writer::finish_across(text_block& out, const sweep& w) {
   text_block body(out.depth() + 1);
-  lane_scope scope{&body, &body, plan_.lane, nullptr, {}, {}};
+  lane_scope scope{nullptr, &body, &body, plan_.lane, nullptr, {}, {}};
   for (const int i : w.sinks) {
     const row_statement& s = at(i);
     if (s.kind != role::reduce) continue;
@@ -150,8 +150,16 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
     out.append(one);
   };
   const std::string first_extent = write_.class_extent(w.over.front());
-  put(split ? fmt::format("const range part = share(crew, {}, 1);", first_extent)
-            : fmt::format("const range part = {{0, {}}};", first_extent));
+  const std::string whole = fmt::format("range{{0, {}}}", first_extent), shared = fmt::format("share(crew, {}, 1)", first_extent);
+  const bool fixed = plan_.fixed > 0 && plan_.fixed_class == w.over.front();
+  put(fmt::format("const range part = {};", !split ? whole : fixed ? fmt::format("kFixed > 0 ? {} : {}", whole, shared) : shared));
+  const int innermost = depth + static_cast<int>(w.over.size()) + (blocked ? 1 : 0);
+  const bool unrolled = plan_.fixed > 0 && plan_.fixed_class == w.over.back();
+  text_block before(depth), hoisted(innermost), body(innermost + 1);
+  lane_scope scope{&before, &hoisted, &body, plan_.lane, &w, {}, {}};
+  step_sinks_across(scope, w);
+  prefetch(hoisted, w);
+  out.append(before);
   int opened = 0;
   for (std::size_t k = 0; k < w.over.size(); ++k) {
     const std::string name = write_.class_name(w.over[k]);
@@ -168,18 +176,16 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
           put(fmt::format("real {}_part[V];", write_.stem(at(i).tensor)));
           put(fmt::format("fill({}_part, splat(0.0));", write_.stem(at(i).tensor)));
         }
+      if (unrolled) put(fmt::format("#pragma GCC unroll {}", plan_.fixed));
       put(fmt::format("for (int64_t {0} = {0}_block; {0} < {0}_end; ++{0}) {{", name));
     } else {
       put(fmt::format("const int64_t {}_end = {};", name, to));
+      if (unrolled) put(fmt::format("#pragma GCC unroll {}", plan_.fixed));
       put(fmt::format("for (int64_t {0} = {1}; {0} < {0}_end; ++{0}) {{", name, from));
     }
     ++depth;
     ++opened;
   }
-  text_block hoisted(depth), body(depth + 1);
-  lane_scope scope{&hoisted, &body, plan_.lane, &w, {}, {}};
-  step_sinks_across(scope, w);
-  prefetch(hoisted, w);
   out.append(hoisted);
   put("#pragma GCC unroll 8");
   put("for (int v = 0; v < V; ++v) {");

@@ -124,7 +124,7 @@ void body_writer::points_across(text_block& out, int stage) {
   if (in_lanes.empty()) return;
   comment(out, in_lanes, "");
   text_block hoisted(out.depth()), body(out.depth() + 1);
-  lane_scope scope{&hoisted, &body, plan_.lane, nullptr, {}, {}};
+  lane_scope scope{nullptr, &hoisted, &body, plan_.lane, nullptr, {}, {}};
   for (const int i : in_lanes) {
     const row_statement& s = at(i);
     const std::string value = write_.vector(s, s.value, s.type, scope);

@@ -30,6 +30,7 @@ class text_block {
 
 /// Where lane code is being written: loop-invariant scalars are spread over lanes in `hoisted`, the rest goes to `body`.
 struct lane_scope {
+  text_block* before = nullptr;  ///< lanes::across: lines ahead of the sweep's loops
   text_block* hoisted = nullptr;
   text_block* body = nullptr;
   int lane = -1;                             ///< the class along which lanes lie, or -1 when nothing depends on a lane
@@ -97,6 +98,8 @@ class expression_writer {
   std::string scalar_call(const row_statement& s, const expression& e, const index_names& names);
   std::string scalar_reference(int statement, const index_names& names);
   std::string vector_load(const row_statement& s, const expression& e, lane_scope& scope);
+  [[nodiscard]] bool is_tile(const expression& e, const lane_scope& scope) const;
+  std::string tile_load(const row_statement& s, const expression& e, const std::string& otherwise, lane_scope& scope);
   std::string padded_load(const row_statement& s, const expression& e, lane_scope& scope);
   std::string vector_call(const row_statement& s, const expression& e, lane_scope& scope);
   std::string vector_divide(const row_statement& s, const expression& e, lane_scope& scope);

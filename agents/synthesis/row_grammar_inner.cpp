@@ -164,7 +164,7 @@ void body_writer::sweep_inner(text_block& out, const sweep& w) {
   const std::string begin = w.over.size() == 1 ? "part.begin" : "0", end = w.over.size() == 1 ? "part.end" : write_.class_extent(lane);
 
   text_block hoisted(depth), body(depth + (blocked ? 2 : 1));
-  lane_scope scope{&hoisted, &body, lane, &w, {}, {}};
+  lane_scope scope{nullptr, &hoisted, &body, lane, &w, {}, {}};
   step_sinks_inner(scope, w);
   out.append(hoisted);
   if (blocked) {

@@ -30,7 +30,7 @@ constexpr int W = VLD;
 
 // In dependency order. {L} and {S} stand for the prelude's loads and stores of reals, {WL} and {WS} of whole numbers, {R} and {RW} for its
 // conversions.
-constexpr std::array<function, 33> functions = {{
+constexpr std::array<function, 34> functions = {{
     {"splat", "inline real splat(double x) { return {SET}; }\n"},
     {"splat_whole", "inline whole splat_whole(int64_t x) { return {SETW}; }\n"},
     {"lane_numbers", "inline whole lane_numbers() { return {LANES}; }\n"},
@@ -124,6 +124,44 @@ inline __attribute__((always_inline)) whole whole_by_lane(int lanes, F element) 
   alignas(64) whole_element values[W] = {};
   for (int l = 0; l < lanes; ++l) values[l] = whole_element(element(l));
   return {WL}(values);
+}
+)text"},
+    {"load_transposed", R"text(// Even elements of a run of vectors to its first half, odd ones to its second; then each half likewise.
+template <int kWidth>
+inline __attribute__((always_inline)) void unzip(real* parts) {
+  if constexpr (kWidth > 1) {
+    const whole even = lane_numbers() * 2, odd = even + 1;
+    real halves[kWidth];
+    for (int k = 0; k < kWidth / 2; ++k) {
+      halves[k] = __builtin_shuffle(parts[2 * k], parts[2 * k + 1], even);
+      halves[kWidth / 2 + k] = __builtin_shuffle(parts[2 * k], parts[2 * k + 1], odd);
+    }
+    for (int k = 0; k < kWidth; ++k) parts[k] = halves[k];
+    unzip<kWidth / 2>(parts);
+    unzip<kWidth / 2>(parts + kWidth / 2);
+  }
+}
+// Column t of W contiguous rows of kCount elements each, for every t; rows from `lanes` on are zeros.
+template <int kCount, class T>
+inline __attribute__((always_inline)) void load_transposed(real (&columns)[kCount], const T* rows, int lanes) {
+  alignas(64) T padded[kCount * W];
+  if (lanes < W) {
+    std::memset(static_cast<void*>(padded), 0, sizeof padded);
+    std::memcpy(static_cast<void*>(padded), rows, size_t(lanes) * kCount * sizeof(T));
+    rows = padded;
+  }
+  if constexpr ((kCount & (kCount - 1)) == 0) {
+    real parts[kCount];
+    for (int k = 0; k < kCount; ++k) parts[k] = load(rows + k * W, W);
+    unzip<kCount>(parts);
+    for (int k = 0; k < kCount; ++k) {
+      int column = 0;  // unzipping leaves the columns in bit-reversed order
+      for (int bit = 1; bit < kCount; bit *= 2) column = column * 2 + ((k & bit) != 0);
+      columns[column] = parts[k];
+    }
+  } else {
+    for (int t = 0; t < kCount; ++t) columns[t] = by_lane(W, [&](int64_t l) { return to_double(rows[l * kCount + t]); });
+  }
 }
 )text"},
     {"inside", "inline bool inside(int64_t index, int64_t extent) { return index >= 0 && index < extent; }\n"},

@@ -118,9 +118,37 @@ std::string expression_writer::vector_load(const row_statement& s, const express
     const std::string element =
         convert_scalar(scalar_load(s, e, shifted), values, values == value_class::real ? values : value_class::integer);
     text = fmt::format("{}(lanes, [&](int64_t l) {{ return {}; }})", values == value_class::real ? "by_lane" : "whole_by_lane", element);
+    if (!bounds && is_tile(e, scope)) text = tile_load(s, e, text, scope);
   }
   if (values == value_class::boolean) text = fmt::format("{} != 0", text);
   return hold(text, values, base, scope);
+}
+
+/// Short rows side by side, x[.., lane, t] with a fixed number of t: a strip of them is one contiguous block, turned round in registers.
+bool expression_writer::is_tile(const expression& e, const lane_scope& scope) const {
+  if (plan_.fixed <= 0 || scope.before == nullptr || scope.within == nullptr || scope.within->over.size() != 1) return false;
+  const int swept = scope.within->over.back();
+  const std::size_t rank = e.indices.size();
+  if (swept != plan_.fixed_class || rank < 2 || !is_float(p_.tensor(e.symbol).type)) return false;
+  if (sole_index(e.indices[rank - 1]) != swept || sole_index(e.indices[rank - 2]) != scope.lane) return false;
+  if (p_.shape(e.symbol)[rank - 1] != p_.classes[static_cast<std::size_t>(swept)].size) return false;
+  return std::all_of(e.indices.begin(), e.indices.end() - 2, [&](const index_expression& position) {
+    return position.is_affine && std::none_of(position.terms.begin(), position.terms.end(),
+                                              [&](const affine_term& term) { return term.index == swept || term.index == scope.lane; });
+  });
+}
+
+std::string expression_writer::tile_load(const row_statement& s, const expression& e, const std::string& otherwise, lane_scope& scope) {
+  const int swept = scope.within->over.back();
+  const std::string name = fresh(stem(e.symbol) + "_tile");
+  text_block& before = *scope.before;
+  before.line(fmt::format("// The short rows of {} are read as one block and turned round.", p_.tensor(e.symbol).name));
+  before.line(fmt::format("real {}[V][kFixed > 0 ? kFixed : 1];", name));
+  before.line("if constexpr (kFixed > 0)");
+  before.line(fmt::format("for (int v = 0; v < V; ++v) load_transposed({}[v], {}, lanes);", name,
+                          address(s, e, {{scope.lane, "(first + v * W)"}, {swept, "0"}})),
+              1);
+  return fmt::format("kFixed > 0 ? {}[v][kFixed > 0 ? {} : 0] : {}", name, class_name(swept), otherwise);
 }
 
 /// A contiguous load of a padded tensor: the row must be inside, the part of the vector that is outside becomes padding.
