@@ -18,6 +18,9 @@ constexpr std::size_t baseline_samples = 7;
 constexpr double slow_call_s = 2;           // above: the first call has to do
 constexpr double trusted_error_limit = 25;  // a baseline further off than this many budgets can't stand in for the reference
 constexpr std::size_t max_kept_blocks = 400;
+constexpr double longest_paired_ns = 300e6;
+constexpr double comparable_ratio = 3;
+constexpr std::size_t enough_separate_samples = 40;
 constexpr double hopeless_ratio = 0.5;  // of the best so far: no more samples
 constexpr int hopeless_blocks = 3;
 constexpr double slow_kernel_ns = 30e6;  // one block of a kernel slower than this is enough to see it
@@ -58,10 +61,13 @@ result<leg_choice> reference_leg(workbench& bench, workload_state& w) {
   return choice;
 }
 
-result<leg_choice> choose_leg(workbench& bench, workload_state& w, champion& best, const timing_limits& limits, double best_ratio) {
+result<leg_choice> choose_leg(workbench& bench, workload_state& w, champion& best, const timing_limits& limits, double best_ratio,
+                              double candidate_ns) {
   const baseline_state& baseline = w.baselines.front();
   leg_choice choice;
-  if (baseline.call_ns <= limits.slowest_paired_ns && baseline.error <= trusted_error_limit) {
+  // A baseline not much slower than the candidate is worth interleaving even when both are long.
+  const double slowest = std::max(limits.slowest_paired_ns, std::min(comparable_ratio * candidate_ns, longest_paired_ns));
+  if (baseline.call_ns <= slowest && baseline.error <= trusted_error_limit) {
     auto process = bench.process_of(bench.baselines().front());
     if (!process) return tl::unexpected(process.error());
     choice.leg.process = *process;
@@ -81,6 +87,20 @@ result<leg_choice> choose_leg(workbench& bench, workload_state& w, champion& bes
     return choice;
   }
   return reference_leg(bench, w);
+}
+
+/// A baseline that isn't interleaved gets one more sample beside each candidate, so that what it is compared with doesn't age.
+result<void> refresh_baseline(workbench& bench, workload_state& w) {
+  baseline_state& baseline = w.baselines.front();
+  if (baseline.call_ns > longest_paired_ns || baseline.blocks_ns.size() >= enough_separate_samples) return {};
+  auto process = bench.process_of(bench.baselines().front());
+  if (!process) return tl::unexpected(process.error());
+  auto called = (*process)->call({w.timing.trusted.front().get()}, trusted_timeout_s);
+  if (!called) return tl::unexpected(called.error());
+  if (called->status != harness::call_status::ok)
+    return fail(fault::infrastructure, "the baseline failed on contents it had managed before");
+  baseline.blocks_ns.push_back({std::max(called->wall_ns - (*process)->empty_call_ns(), 0.05 * called->wall_ns)});
+  return {};
 }
 
 /// One warm call of the candidate on verified contents, by the outside clock.
@@ -295,10 +315,13 @@ timing_limits limits_for(effort how, std::size_t workloads) {
 result<workload_measurement> measure_workload(workbench& bench, workload_state& w, kernel_process& candidate,
                                               const process_starter& relaunch, champion& best, const timing_limits& limits,
                                               double best_ratio) {
-  auto trusted = choose_leg(bench, w, best, limits, best_ratio);
-  if (!trusted) return tl::unexpected(trusted.error());
   auto candidate_ns = pilot(w, candidate);
   if (!candidate_ns) return tl::unexpected(candidate_ns.error());
+  auto trusted = choose_leg(bench, w, best, limits, best_ratio, *candidate_ns);
+  if (!trusted) return tl::unexpected(trusted.error());
+  if (!trusted->leg.timed) {
+    if (auto sampled = refresh_baseline(bench, w); !sampled) return tl::unexpected(sampled.error());
+  }
   timing_plan plan = plan_for(bench, w, *candidate_ns, *trusted);
   if (auto grown = bench.grow_timing_buffers(w, static_cast<std::size_t>(plan.batch)); !grown) return tl::unexpected(grown.error());
 
