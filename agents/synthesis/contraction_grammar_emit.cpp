@@ -314,10 +314,9 @@ class contraction_emitter {
       return fmt::format(
           "for (int j = 0; j < COLUMNS; ++j) __builtin_prefetch(right_address(t, s, k + v * LANES + {} * LANES, column0 + j));",
           schedule_.prefetch);
-    if (right_in_place_)  // the same rows, further right: they are read next
-      return fmt::format("for (int v = 0; v < NV; ++v) __builtin_prefetch(b + k * b_step + (v + {}) * LANES);",
-                         schedule_.prefetch * schedule_.tile_vectors);
-    return fmt::format("for (int v = 0; v < NV; ++v) __builtin_prefetch(b + (k + {}) * b_step + v * LANES);", schedule_.prefetch);
+    // Rows that lie in memory go to L2: the block that is multiplied now needs L1.
+    return fmt::format("for (int v = 0; v < NV; ++v) __builtin_prefetch(b + (k + {}) * b_step + v * LANES{});", schedule_.prefetch,
+                       right_in_place_ ? ", 0, 2" : "");
   }
 
   std::map<std::string, std::string> block_values() const {

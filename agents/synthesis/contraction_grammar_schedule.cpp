@@ -16,9 +16,10 @@ struct tile {
   int rows, vectors;
 };
 // At most 28 of 32 (12 of 16) registers hold sums; the rest hold one step's operands.
-constexpr std::array tiles_32_registers = {tile{1, 8}, tile{2, 8},  tile{4, 6},  tile{6, 4},
-                                           tile{8, 3}, tile{12, 2}, tile{14, 2}, tile{24, 1}};
-constexpr std::array tiles_16_registers = {tile{1, 8}, tile{2, 5}, tile{3, 4}, tile{4, 3}, tile{5, 2}, tile{6, 2}, tile{12, 1}};
+constexpr std::array tiles_32_registers = {tile{1, 2}, tile{1, 4}, tile{1, 8},  tile{2, 8},  tile{4, 6},
+                                           tile{6, 4}, tile{8, 3}, tile{12, 2}, tile{14, 2}, tile{24, 1}};
+constexpr std::array tiles_16_registers = {tile{1, 2}, tile{1, 4}, tile{1, 8}, tile{2, 5}, tile{3, 4},
+                                           tile{4, 3}, tile{5, 2}, tile{6, 2}, tile{12, 1}};
 
 /// Extents under the heaviest workload.
 struct sizes {
@@ -162,14 +163,16 @@ std::vector<decision> contraction_decisions(const contraction_plan& plan, const 
     add_tiles(tiles, tiles_32_registers, s, lanes);
   else
     add_tiles(tiles, tiles_16_registers, s, lanes);
+  // One row in place is bound by memory: narrow tiles keep the rows that are read together apart in L1.
+  const bool stream_right = skinny && options.right_in_place;
+  if (stream_right && s.rows == 1) tiles.preferred = 0;
   const int tile_rows = static_cast<int>(tiles.values[tiles.preferred]) / tile_code;
   const int tile_columns = static_cast<int>(tiles.values[tiles.preferred]) % tile_code * lanes;
   all.push_back(std::move(tiles));
 
   // A left panel (tile rows x depth block) takes at most half of L1; a right panel streams from L2.
-  const bool stream_right = skinny && options.right_in_place;
   const std::int64_t depth_block =
-      stream_right ? (s.rows <= 2 ? 4 : 64) : std::min<std::int64_t>(512, machine.l1_bytes / 2 / element_bytes(plan) / tile_rows);
+      stream_right ? (s.rows <= 2 ? 16 : 64) : std::min<std::int64_t>(512, machine.l1_bytes / 2 / element_bytes(plan) / tile_rows);
   all.push_back(numeric(group + ".depth_block", {2, 4, 8, 16, 32, 64, 128, 192, 256, 384, 512, 768}, depth_block,
                         "depth of one block: sums leave the registers after that many steps"));
   const std::int64_t row_block = machine.l2_bytes / 4 / element_bytes(plan) / depth_block;
@@ -186,15 +189,16 @@ std::vector<decision> contraction_decisions(const contraction_plan& plan, const 
     all.push_back(
         labelled(group + ".right", {"in_place", "packed"}, skinny ? 0 : 1, "right operand: read where it lies, or copied into panels"));
   all.push_back(numeric(group + ".unroll", {1, 2, 4, 8}, 4, "depth steps per loop iteration", 0.5));
-  all.push_back(numeric(group + ".prefetch", {0, 4, 8, 16, 32}, 0, "right rows fetched ahead, in depth steps", 0.5));
+  all.push_back(numeric(group + ".prefetch", {0, 4, 8, 16, 32, 64}, stream_right && s.rows <= 2 ? depth_block : 0,
+                        "right rows fetched ahead, in depth steps", 0.5));
   all.push_back(labelled(group + ".share", {"rows", "columns", "grid", "depth"},
                          static_cast<std::size_t>(preferred_sharing(s, machine, tile_rows, tile_columns)),
                          "what threads divide among themselves when there are fewer matrices than threads"));
   if (options.dot) {
     const bool registers = machine.vector_registers >= 32;
     std::vector<std::int64_t> rows = {1, 2, 4, 8}, columns = {1, 2, 3, 4, 6, 8}, vectors = {1, 2, 4};
-    const std::int64_t wanted_rows = s.rows >= 8 && registers ? 8 : std::min<std::int64_t>(s.rows, 4);
-    const std::int64_t wanted_columns = wanted_rows >= 8 ? 3 : wanted_rows >= 4 ? (registers ? 4 : 2) : wanted_rows == 1 ? 8 : 4;
+    const std::int64_t wanted_rows = std::min<std::int64_t>(s.rows, 4);
+    const std::int64_t wanted_columns = wanted_rows >= 4 ? (registers ? 6 : 2) : wanted_rows == 1 ? 8 : 4;
     all.push_back(numeric(group + ".dot_rows", rows, wanted_rows, "dot: rows per pass over the right operand"));
     all.push_back(numeric(group + ".dot_columns", columns, wanted_columns, "dot: columns of the right operand streamed together"));
     all.push_back(numeric(group + ".dot_vectors", vectors, 1, "dot: independent sums per row and column"));

@@ -135,6 +135,36 @@ TEST_CASE("contraction: bf16 operands, widened or in pairs") {
   check_fused(p, {{1, 1, 1}, {17, 35, 66}, {40, 130, 9}, {20, 70, 129}}, 5, 50);
 }
 
+TEST_CASE("contraction: AVX2") {
+  machine_model machine = testing::small_machine();
+  machine.isa = "x86-64-v3";
+  machine.vector_bytes = 32;
+  machine.vector_registers = 16;
+  machine.avx512_bf16 = machine.avx512_vnni = false;
+  const auto check = [&](const problem& p, std::uint64_t seed) {
+    const auto g = generator_with(p, make_contraction_grammar(), machine);
+    for (const assignment& chosen : {preferred_assignment(g->space()), testing::random_assignment(*g, seed)}) {
+      const result<proposal> made = g->generate(chosen);
+      REQUIRE(made.has_value());
+      const auto library = testing::compile_kernel(made->source, "x86-64-v3");
+      if (!library) FAIL(library.error().message);
+      testing::run_options options;
+      options.allowed = {2e-4, 2e-4};
+      CHECK(testing::check_kernel(p, *library, {17, 35, 66}, options) == "");
+    }
+  };
+  const std::string axes = "M = 8\nN = 9\nK = 10";
+  check(
+      problem_from(declare(axes, {{"a", R"("K", "M")"}, {"b", R"("N", "K")"}}, {{"y", R"("M", "N")"}}), "y[m,n] = sum(k: a[k,m] * b[n,k])"),
+      1);
+  check(problem_from(declare(axes, {{"a", R"("M", "K")", "i8"}, {"b", R"("N", "K")", "i8"}}, {{"y", R"("M", "N")", "i32"}}),
+                     "y[m,n] = sum(k: i32(a[m,k]) * i32(b[n,k]))"),
+        2);
+  check(problem_from(declare(axes, {{"a", R"("M", "K")", "f64"}, {"b", R"("N", "K")", "f64"}}, {{"y", R"("M", "N")", "f64"}}),
+                     "y[m,n] = sum(k: a[m,k] * b[n,k])"),
+        3);
+}
+
 TEST_CASE("contraction: what isn't one is left to other grammars") {
   const auto grammar = [](const std::string& tensors, const std::string& text) {
     return testing::grammars_of(*generator_with(problem_from(tensors, text), make_contraction_grammar())).front();
