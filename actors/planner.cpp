@@ -364,7 +364,11 @@ void start_session(planner_pointer self) {
   self->request(state.config.librarian, caf::infinite, recall_atom::value, request.settings.problem, request.settings.target)
       .then(
           [self](const recall_result& recalled) {
-            if (!recalled) return admit(self, false, {});  // nothing to go on with: a fresh session
+            if (!recalled) {
+              if (self->state.config.presenter)
+                self->send(self->state.config.presenter, progress_atom::value, std::string("nothing to resume: a new session begins"));
+              return admit(self, false, {});
+            }
             const std::string text = self->state.config.request.settings.problem_blob;
             self->state.config.request.settings = recalled->session;
             self->state.config.request.settings.problem_blob = text;

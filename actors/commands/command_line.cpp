@@ -1,6 +1,5 @@
 #include "actors/commands/command_line.hpp"
 
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -9,24 +8,30 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
 
 namespace kernsmith::actors {
 namespace {
 
 std::atomic<bool> interruption{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
+
+void on_signal(int) {
+  if (interruption.exchange(true)) _exit(exit_interrupted);
+  static constexpr std::string_view note = "\nkernsmith: stopping; everything found so far is kept (again to stop at once)\n";
+  (void)!write(STDERR_FILENO, note.data(), note.size());
+}
 
 }  // namespace
 
 void add_common_options(CLI::App& command, common_options& options) {
   command.add_option("--json", options.json_file, "Write machine output as JSON to FILE, or to stdout without one")
       ->expected(0, 1)
-      ->type_name("[FILE]")
-      ->each([&options](const std::string&) { options.json = true; });
+      ->type_name("[FILE]");
   command.add_flag("--quiet", options.quiet, "No live view, only the final lines");
   command.add_flag("-v,--verbose", options.verbose, "Say more (the same as --log-level info)");
   command.add_option("--log-level", options.log_level, "Log to stderr from this level on: trace debug info warn error off")
@@ -36,6 +41,11 @@ void add_common_options(CLI::App& command, common_options& options) {
       .add_option("--data", options.data,
                   "The data directory (default: $KERNSMITH_DATA, else $XDG_DATA_HOME/kernsmith, else ~/.local/share/kernsmith)")
       ->type_name("DIR");
+  command.parse_complete_callback([&command, &options] {
+    options.json = command.count("--json") > 0;
+    if (options.json_file == "{}") options.json_file.clear();  // what CLI11 stores for an option without its value
+    spdlog::set_level(spdlog::level::from_str(options.verbose && options.log_level == "warn" ? "info" : options.log_level));
+  });
 }
 
 std::filesystem::path data_directory(const common_options& options) {
@@ -101,21 +111,13 @@ const std::atomic<bool>& interrupted() {
 }
 
 void watch_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  std::thread([set] {
-    for (;;) {
-      int number = 0;
-      if (sigwait(&set, &number) != 0) continue;
-      if (interruption.exchange(true)) _exit(exit_interrupted);
-      static constexpr std::string_view note = "\nkernsmith: stopping; everything found so far is kept (again to stop at once)\n";
-      (void)!write(STDERR_FILENO, note.data(), note.size());
-    }
-  }).detach();
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
 }
 
 std::string now_text() {

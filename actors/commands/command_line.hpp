@@ -56,8 +56,8 @@ int report_error(const error& why);
 /// Set by the first SIGINT or SIGTERM; the second ends the process at once.
 [[nodiscard]] const std::atomic<bool>& interrupted();
 
-/// Blocks SIGINT and SIGTERM in this thread and all later ones and starts the thread that waits for them. Call once, before any other
-/// thread.
+/// Handles SIGINT and SIGTERM (see interrupted()) and ignores SIGPIPE. A handler, not a waiting thread: libraries start threads of
+/// their own before main, and a signal that any of them takes must do the same.
 void watch_signals();
 
 /// Now, RFC 3339 UTC with milliseconds.

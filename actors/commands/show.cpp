@@ -47,7 +47,7 @@ void print_candidate(const found_candidate& f) {
   for (const std::string& note : c.notes) fmt::print("note        {}\n", note);
   for (const memory::evaluation& e : f.evaluations) {
     fmt::print("evaluation  {}  {}{}", e.id, e.outcome, e.detail.empty() ? "" : " (" + e.detail + ")");
-    if (e.speedup > 0) fmt::print("  {:.2f}x at {} effort", e.speedup, e.timing.status);
+    if (e.speedup > 0) fmt::print("  {:.2f}x ({} effort, {})", e.speedup, e.effort, e.timing.status);
     fmt::print("\n");
   }
   fmt::print("\n{}", f.source);

@@ -28,7 +28,8 @@ void stopping_rules::applied(const move_outcome& outcome, bool passed, bool new_
   if (passed && stop_at_ > 0 && outcome.speedup >= stop_at_) {
     stop("target");
   }
-  if (passed && outcome.roofline_fraction >= roofline_reached_fraction) {
+  roofline_reached_ = roofline_reached_ || (passed && outcome.roofline_fraction >= roofline_reached_fraction);
+  if (roofline_reached_ && spent_ >= min_evaluations_before_roofline) {
     stop("roofline");
   }
   if (spent_ >= budget_) {
@@ -44,7 +45,7 @@ void stopping_rules::exhausted() {
 }
 
 std::string stopping_rules::state_text() const {
-  return fmt::format("{} {} {}", spent_, since_best_, reason_);
+  return fmt::format("{} {} {} {}", spent_, since_best_, roofline_reached_, reason_);
 }
 
 }  // namespace kernsmith::agents

@@ -10,6 +10,9 @@ namespace kernsmith::agents {
 
 /// This near to the floor set by the device's measured peaks, the rest is noise and launch cost.
 inline constexpr double roofline_reached_fraction = 0.95;
+/// The floor comes from peaks measured once: on a machine that was busy then they are low, so one lucky candidate must not end a search
+/// that has hardly begun.
+inline constexpr std::int64_t min_evaluations_before_roofline = 16;
 
 class stopping_rules {
  public:
@@ -33,6 +36,7 @@ class stopping_rules {
   std::int64_t budget_;
   std::int64_t spent_ = 0;
   std::int64_t since_best_ = 0;
+  bool roofline_reached_ = false;
   std::string reason_;
 };
 

@@ -164,7 +164,16 @@ TEST_CASE("target, roofline and stall") {
       return seen;
     });
     CHECK((*made)->stopped_by() == "roofline");
-    CHECK(moves.size() == 7);
+    CHECK(moves.size() == 17);  // sixteen before it may stop, and one was already under way
+
+    made = make_search(with(policy, 50), sources, {});
+    moves = play(**made, [](const move& m) {
+      move_outcome seen = passed(1.5);
+      seen.roofline_fraction = m.id == 20 ? 0.96 : 0.94;
+      return seen;
+    });
+    CHECK((*made)->stopped_by() == "roofline");
+    CHECK(moves.size() == 22);
 
     settings = with(policy, 50);
     settings.stall = 6;
