@@ -25,7 +25,8 @@ constexpr double least_check_timeout_s = 10, most_check_timeout_s = 120;
 constexpr double check_timeout_factor = 5;  // of the baseline's own time
 constexpr double control_call_ns = 50e6;
 constexpr double control_kernel_s = 1.5;
-constexpr int control_blocks = 6;
+constexpr int control_blocks = 4;    // per launch
+constexpr int control_launches = 3;  // processes differ a little; one launch would take that for a difference
 constexpr int max_control_halvings = 24;
 
 double now_s() {
@@ -357,6 +358,7 @@ result<memory::control_result> cpu_evaluator::control() {
   limits.kernel_s = control_kernel_s;
   limits.slowest_paired_ns = std::numeric_limits<double>::infinity();
   limits.least_blocks = control_blocks;
+  limits.launches = control_launches;
   champion none;
   auto m = measure_workload(*bench_, **w, *process, again, none, limits, 0);
   if (!m) return tl::unexpected(m.error());
