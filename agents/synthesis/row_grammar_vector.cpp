@@ -132,8 +132,8 @@ bool expression_writer::is_tile(const expression& e, const lane_scope& scope) co
   if (swept != plan_.fixed_class || rank < 2 || !is_float(p_.tensor(e.symbol).type)) return false;
   if (sole_index(e.indices[rank - 1]) != swept || sole_index(e.indices[rank - 2]) != scope.lane) return false;
   if (p_.shape(e.symbol)[rank - 1] != p_.classes[static_cast<std::size_t>(swept)].size) return false;
-  return std::all_of(e.indices.begin(), e.indices.end() - 2, [&](const index_expression& position) {
-    return position.is_affine && std::none_of(position.terms.begin(), position.terms.end(),
+  return std::all_of(e.indices.begin(), e.indices.end() - 2, [&](const index_expression& place) {
+    return place.is_affine && std::none_of(place.terms.begin(), place.terms.end(),
                                               [&](const affine_term& term) { return term.index == swept || term.index == scope.lane; });
   });
 }
