@@ -1,8 +1,8 @@
 // One search over decision spaces, as a deterministic state machine: ask it for a move, tell it what came of it. It holds no clock, no
 // thread and no randomness but its seed, so replaying the stored outcomes of a killed session rebuilds it exactly.
 //
-// Pipelining: `lookahead` moves may be outstanding. next() decides on what was observed up to a fixed lag: outcomes are applied in the order
-// of the moves, and next() returns nullopt while more than `lookahead` moves are unresolved. So timing never changes a decision.
+// Pipelining: `lookahead` moves may be outstanding. next() decides on what was observed up to a fixed lag: outcomes are applied in the
+// order of the moves, and next() returns nullopt while more than `lookahead` moves are unresolved. So timing never changes a decision.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ inline constexpr std::int64_t max_budget = 100'000;
 struct search_settings {
   std::string policy = "mcts";  ///< mcts | evolution | random
   std::uint64_t seed = 1;
-  std::int64_t budget = 32;     ///< evaluations
-  double stop_at = 0;           ///< speed-up; 0: never
-  std::int64_t stall = 0;       ///< evaluations without a new best; 0: never
+  std::int64_t budget = 32;  ///< evaluations
+  double stop_at = 0;        ///< speed-up; 0: never
+  std::int64_t stall = 0;    ///< evaluations without a new best; 0: never
   std::int64_t lookahead = 1;
 };
 
@@ -58,11 +58,11 @@ struct move {
 
 /// What came of a move.
 struct move_outcome {
-  bool passed = false;        ///< verified; speed-up is meaningful
-  double speedup = 0;         ///< geometric mean over workloads against the baseline
+  bool passed = false;           ///< verified; speed-up is meaningful
+  double speedup = 0;            ///< geometric mean over workloads against the baseline
   double roofline_fraction = 0;  ///< floor time / measured time, 0 when unknown
-  std::string machine_code;   ///< hash; a move whose code an earlier one had counts as that node
-  bool measured = true;       ///< false: an earlier node's evaluation was reused; costs no budget
+  std::string machine_code;      ///< hash; a move whose code an earlier one had counts as that node
+  bool measured = true;          ///< false: an earlier node's evaluation was reused; costs no budget
 };
 
 class search {
@@ -82,6 +82,7 @@ class search {
 };
 
 /// `generators` outlive the search. Fails for an unknown policy (with the nearest name).
-[[nodiscard]] result<std::unique_ptr<search>> make_search(const search_settings& settings, std::span<const generator* const> generators, std::vector<warm_start> starts);
+[[nodiscard]] result<std::unique_ptr<search>> make_search(const search_settings& settings, std::span<const generator* const> generators,
+                                                          std::vector<warm_start> starts);
 
 }  // namespace kernsmith::agents

@@ -1,5 +1,5 @@
-// Schedule decisions as plain data: what a synthesizer may choose, and one set of choices. The rules grammar, tunable seed kernels and every
-// search policy speak in these; a mutation is a change of values, a crossover a merge of two assignments.
+// Schedule decisions as plain data: what a synthesizer may choose, and one set of choices. The rules grammar, tunable seed kernels and
+// every search policy speak in these; a mutation is a change of values, a crossover a merge of two assignments.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// How one fusion group (some consecutive statements that become one loop nest) is decided and emitted. Each class of operators has a grammar; the
-// rules grammar (rules_grammar.hpp) picks groups, asks the grammars, and puts the pieces into one readable source file.
+// How one fusion group (some consecutive statements that become one loop nest) is decided and emitted. Each class of operators has a
+// grammar; the rules grammar (rules_grammar.hpp) picks groups, asks the grammars, and puts the pieces into one readable source file.
 #pragma once
 
 #include <memory>
@@ -21,17 +21,19 @@ struct fusion_group {
 };
 
 /// What a grammar emits for one group. Conventions of the emitted file, which all grammars rely on:
-///  - it starts with `#include "kernsmith_kernel.h"`, the standard headers, the prelude pieces asked for, then the groups' functions, then `launch`;
-///  - launch() defines for each axis `const int64_t N = ctx->axes[i];` and for each stored tensor a typed pointer of the tensor's own name (inputs
-///    `const T* __restrict`, others `T* __restrict`), where T is storage_type(dtype): double, float, _Float16 (f16), ks_bf16, ks_f8e4m3, ks_f8e5m2 (prelude structs
-///    around the bits), int64_t, int32_t, int16_t, int8_t, uint8_t, and uint8_t for bool;
+///  - it starts with `#include "kernsmith_kernel.h"`, the standard headers, the prelude pieces asked for, then the groups' functions, then
+///  `launch`;
+///  - launch() defines for each axis `const int64_t N = ctx->axes[i];` and for each stored tensor a typed pointer of the tensor's own name
+///  (inputs
+///    `const T* __restrict`, others `T* __restrict`), where T is storage_type(dtype): double, float, _Float16 (f16), ks_bf16, ks_f8e4m3,
+///    ks_f8e5m2 (prelude structs around the bits), int64_t, int32_t, int16_t, int8_t, uint8_t, and uint8_t for bool;
 ///  - names are made safe by emitted_name() (C++ keywords, clashes with prelude);
 ///  - `ctx->threads` is the number of OpenMP threads to use.
 struct emitted_group {
-  std::string functions;            ///< definitions at namespace scope, formatted, commented with the decisions that made them
-  std::string call;                 ///< statements inside launch()
-  std::set<std::string> preludes;   ///< prelude pieces needed (prelude.hpp)
-  std::vector<int> stored;          ///< intermediates that this group writes to memory for later groups or for itself
+  std::string functions;           ///< definitions at namespace scope, formatted, commented with the decisions that made them
+  std::string call;                ///< statements inside launch()
+  std::set<std::string> preludes;  ///< prelude pieces needed (prelude.hpp)
+  std::vector<int> stored;         ///< intermediates that this group writes to memory for later groups or for itself
 };
 
 class group_grammar {
@@ -41,11 +43,13 @@ class group_grammar {
   /// Can this grammar compute the whole group as one loop nest?
   [[nodiscard]] virtual bool accepts(const tensor_ir& ir, const fusion_group& group) const = 0;
   /// What may be decided; names start with "<group.name>.".
-  [[nodiscard]] virtual std::vector<decision> decisions(const tensor_ir& ir, const fusion_group& group, const machine_model& machine) const = 0;
+  [[nodiscard]] virtual std::vector<decision> decisions(const tensor_ir& ir, const fusion_group& group,
+                                                        const machine_model& machine) const = 0;
   /// Resets decisions that others make meaningless to their preferred value, so that equal code has one assignment.
   virtual void normalise(const tensor_ir& ir, const fusion_group& group, const machine_model& machine, assignment& chosen) const = 0;
   /// `chosen` is legal and normalised.
-  [[nodiscard]] virtual emitted_group emit(const tensor_ir& ir, const fusion_group& group, const machine_model& machine, const assignment& chosen) const = 0;
+  [[nodiscard]] virtual emitted_group emit(const tensor_ir& ir, const fusion_group& group, const machine_model& machine,
+                                           const assignment& chosen) const = 0;
 };
 
 /// GEMM-like groups: optional elementwise prologue on the operands, one contraction, elementwise epilogue (contraction_grammar.cpp).

@@ -12,13 +12,15 @@ namespace kernsmith::agents {
 enum class op_class : std::uint8_t {
   map,          ///< no reduction: every element on its own (gathers included)
   reduction,    ///< root is a reduce whose body is not a product over disjoint free indices
-  contraction,  ///< root is sum of a product A * B where each factor lacks a free index that the other has, indices affine and sole: GEMM, GEMV, batched
+  contraction,  ///< root is sum of a product A * B where each factor lacks a free index that the other has, indices affine and sole: GEMM,
+                ///< GEMV, batched
   window,       ///< root is a reduce whose loads index `free + bound` sums (conv, pooling)
   scan,         ///< root is a scan
 };
 
 /// Invariants beyond those of `statement` (config/definition.hpp):
-///  - a reduce or scan node is always the root of its statement (lower() hoists nested ones into new intermediates called "<target>_r0", "..._r1", ...;
+///  - a reduce or scan node is always the root of its statement (lower() hoists nested ones into new intermediates called "<target>_r0",
+///  "..._r1", ...;
 ///    an outer elementwise expression becomes a statement of its own);
 ///  - casts and pads are as in the problem.
 struct tensor_ir {

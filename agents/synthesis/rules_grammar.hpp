@@ -1,4 +1,5 @@
-// The rules synthesizer for the C++ target: definition -> tensor IR -> fusion groups -> decisions -> readable source. Values in, values out.
+// The rules synthesizer for the C++ target: definition -> tensor IR -> fusion groups -> decisions -> readable source. Values in, values
+// out.
 #pragma once
 
 #include <memory>

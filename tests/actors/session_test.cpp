@@ -108,7 +108,8 @@ TEST_CASE("a killed session resumes to the same end as an unbroken one") {
       // What kill -9 leaves is what is on disk at that instant: a copy of the open store.
       const auto machine = std::make_shared<fake_machine>();
       machine->before_evaluation = [&](int number) {
-        if (number == kill_at) std::filesystem::copy(folder.path / "data", folder.path / "killed", std::filesystem::copy_options::recursive);
+        if (number == kill_at)
+          std::filesystem::copy(folder.path / "data", folder.path / "killed", std::filesystem::copy_options::recursive);
       };
       virtual_system world;
       REQUIRE(run_session(world, supervisor_for(world, open_store(folder.path / "data"), machine), request_for(task, 20)).has_value());

@@ -1,8 +1,8 @@
 // Scaled transpose in square blocks, so that both the reads and the writes of a block stay in the first-level cache.
 #include "kernsmith_kernel.h"
 
-KS_PARAM(BLOCK, 8, 8, 16, 32, 64, 128);   // edge of a block, elements
-KS_PARAM(UNROLL, 1, 1, 2, 4, 8);          // rows of a block handled together
+KS_PARAM(BLOCK, 8, 8, 16, 32, 64, 128);  // edge of a block, elements
+KS_PARAM(UNROLL, 1, 1, 2, 4, 8);         // rows of a block handled together
 
 extern "C" int launch(const ks_tensor* in, int n_in, ks_tensor* out, int n_out, ks_launch* ctx) {
   if (n_in != 1 || n_out != 1) return 1;

@@ -1,7 +1,7 @@
 // The two largest values of each row: LANES independent running pairs, which the compiler turns into vectors, merged at the end.
 #include "kernsmith_kernel.h"
 
-KS_PARAM(LANES, 4, 4, 8, 16, 32, 64, 128);   // independent running pairs
+KS_PARAM(LANES, 4, 4, 8, 16, 32, 64, 128);  // independent running pairs
 
 namespace {
 
