@@ -168,9 +168,9 @@ void do_record(planner_pointer self, const agents::record_step& s) {
                                       {"speedup", evaluation.speedup}});
   self->request(state.config.librarian, caf::infinite, commit_atom::value, batch)
       .then(
-          [self, id = s.move_id, final_round = s.final_round, evaluation](const commit_result& committed) {
+          [self, id = s.move_id, final_round = s.final_round, candidate, evaluation](const commit_result& committed) {
             if (!committed) return fail_session(self, committed.error());
-            self->state.core->on_recorded(id, final_round);
+            self->state.core->on_recorded(id, final_round, candidate, evaluation);
             show(self, final_round ? "final measurement" : "searching", &evaluation);
             drive(self);
           },

@@ -178,9 +178,12 @@ void session_core::conclude(work& w, std::vector<step>& steps) {
   steps.push_back(record_step{w.what.id, final_round, w.candidate, w.source, e, w.build.log});
 }
 
-void session_core::on_recorded(std::int64_t move_id, bool final_round) {
+void session_core::on_recorded(std::int64_t move_id, bool final_round, const memory::candidate& candidate,
+                               const memory::evaluation& evaluation) {
   work& w = final_round ? finals_.at(move_id) : moves_.at(move_id);
   assert(w.at == phase::recording);
+  if (!final_round) w.candidate = candidate;
+  w.evaluation = evaluation;
   if (final_round) {
     w.at = phase::done;
     if (w.evaluation.outcome == "passed") ++finals_passed_;

@@ -82,7 +82,8 @@ class session_core {
   void on_generated(std::int64_t move_id, const result<proposal>& made);
   void on_built(std::int64_t move_id, bool final_round, const build_report& report);
   void on_evaluated(std::int64_t move_id, bool final_round, const memory::evaluation& evaluation);
-  void on_recorded(std::int64_t move_id, bool final_round);
+  /// The records as they were stored: with times and blobs.
+  void on_recorded(std::int64_t move_id, bool final_round, const memory::candidate& candidate, const memory::evaluation& evaluation);
   void on_control(const memory::control_result& control);
   /// The work on a move was given up because of an interruption: nothing is recorded, and a resume makes the move again.
   void on_abandoned(std::int64_t move_id, bool final_round);

@@ -82,6 +82,7 @@ class Commands(unittest.TestCase):
         self.assertIsNotNone(best)
         self.assertGreater(best["verification"]["cases"], 5)
         self.assertGreater(best["verification"]["timed_outputs"], 0)
+        self.assertTrue(all(h["wall_s"] is not None for h in result["history"]))
         self.assertIn("launch", (self.folder / "out" / best["source"]).read_text())
         self.assertIn(best["candidate"], (self.folder / "out/report.md").read_text())
         check = subprocess.run([sys.executable, "-c", "import json,sys,jsonschema; jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))",
