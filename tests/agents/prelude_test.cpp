@@ -69,7 +69,7 @@ extern "C" int lanes() { return VL; }
 }
 
 double unit_in_last_place(double exact, int digits, int lowest) {
-  if (exact == 0) return std::ldexp(1.0, lowest);
+  if (exact == 0 || !std::isfinite(exact)) return std::ldexp(1.0, lowest);
   return std::ldexp(1.0, std::max(std::ilogb(exact) + 1 - digits, lowest));
 }
 
