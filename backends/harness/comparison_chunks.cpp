@@ -173,7 +173,8 @@ KERNSMITH_CLONES void round_chunk(double* values, std::int64_t n, double least, 
     const reals magic = binade_of * magic_factor;
     const reals rounded = (x + magic) - magic;
     const reals signed_overflow = (x < 0.0) ? (reals{} - overflow) : (reals{} + overflow);
-    const reals out = (magnitude(rounded) > largest) ? signed_overflow : rounded;
+    // Not `> largest`: where the magic number itself overflows, `rounded` is NaN.
+    const reals out = (magnitude(rounded) <= largest) ? rounded : signed_overflow;
     const reals kept = (magnitude(x) <= largest_double) ? out : x;
     std::memcpy(values + i, &kept, sizeof(kept));
   }
