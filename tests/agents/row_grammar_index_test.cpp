@@ -59,11 +59,11 @@ TEST_CASE("rows: loads outside a padded tensor") {
 }
 
 TEST_CASE("rows: scans along the last and along another axis") {
-  check_rows(small_problem("B=9 N=1000", matrix, "y[b,n] = cumsum(n: x[b,n])"), {{9, 1000}, {1, 1}, {3, 17}, {2, 20000}}, 4,
+  check_rows(small_problem("B=9 N=1000", matrix, "y[b,n] = cumsum(n: x[b,n])"), {{9, 1000}, {1, 1}, {3, 17}, {2, 3000}}, 4,
              allowing(1e-4, 1e-5));
   check_rows(small_problem("B=300 N=67", "in x f32[B,N]\nout y f32[B,N]\nout z f32[B,N]\n",
                            "y[b,n] = cumsum(b: x[b,n])\nz[b,n] = cummax(b: x[b,n] * 2.0) + y[b,n]"),
-             {{300, 67}, {1, 1}, {3000, 3}}, 4, allowing(1e-4, 1e-5));
+             {{300, 67}, {1, 1}, {700, 3}}, 4, allowing(1e-4, 1e-5));
   check_rows(small_problem("B=6 N=40", "in x i32[B,N]\nout y i32[B,N]\n", "y[b,n] = cumsum(n: x[b,n])"), {{6, 40}, {1, 1}, {2, 300}}, 2);
 }
 
