@@ -84,7 +84,7 @@ TEST_CASE("rows: gathers in maps, by row and by column") {
 }
 
 TEST_CASE("rows: bucketise counts borders, sorted or not") {
-  for (const char* init : {"init = { kind = \"sorted\", of = [{ kind = \"normal\" }] }", ""}) {
+  for (const char* init : {"init = { kind = \"sorted\", of = { kind = \"normal\" } }", ""}) {
     const problem p = small_problem("N=1003 K=100", std::string("in x f32[N]\nin border f32[K] ") + init + "\nout y i32[N]\n",
                                     "y[i] = sum(j: i32(border[j] <= x[i]))");
     check_rows(p, {{1003, 100}, {1, 1}, {17, 1000}, {5000, 3}}, 3);
