@@ -397,6 +397,7 @@ const std::set<std::string>& support_vocabulary() {
         "spans", "rows",        "extent",     "piece",     "begin",     "end",      "threads", "kStream",      "kFixed",
         "kFull", "past_caches", "slots",      "divide_by", "constant",  "real",     "whole",   "real_element", "whole_element",
         "W",     "range",       "slot_bytes", "std",       "INT32_MAX", "INFINITY", "NAN"};
+    names.insert("i");  // the lane position in the task of rows side by side
     for (const function& f : functions) {
       std::string_view words = f.names;
       while (!words.empty()) {
