@@ -2,19 +2,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "agents/synthesis/group_grammar.hpp"
 #include "agents/synthesis/row_grammar_plan.hpp"
 #include "agents/synthesis/row_grammar_program.hpp"
+#include "agents/synthesis/row_grammar_search.hpp"
 #include "agents/synthesis/row_grammar_source.hpp"
 
 namespace kernsmith::agents {
 namespace {
 
-// Extents up to this are worth a copy of the code with the extent as a constant.
-constexpr std::int64_t largest_fixed_extent = 16;
-// Rows shorter than this many vectors leave lanes idle when lanes lie along the row.
-constexpr std::int64_t short_row_vectors = 2;
+// What finishing a reduction over lanes costs, in vectors swept.
+constexpr double lane_reduction_cost = 3;
+// Borders from which on a search beats comparing with each.
+constexpr std::int64_t least_searched = 24;
 
 class row_grammar final : public group_grammar {
  public:
@@ -54,7 +56,10 @@ class row_grammar final : public group_grammar {
       add(what.c_str(), {0, 1}, {"recompute", "buffer"}, worth_keeping(p, i) ? 1 : 0, 1.5,
           "compute the value again in each sweep, or keep it in a row buffer");
     }
-    if (gathers_rows(p)) add("prefetch", {0, 2, 4, 8, 16}, {}, 4, 1.0, "gathered rows fetched ahead");
+    if (strides_rows(p)) add("prefetch", {0, 2, 4, 8, 16, 32}, {}, gathers_rows(p) ? 4 : 16, 1.0, "rows of later steps fetched ahead");
+    if (const auto search = row::find_search(p); search && across)
+      add("count", {0, 1}, {"compare", "search"}, p.typical(search->count_class) >= least_searched ? 1 : 0, 2.0,
+          "count borders by comparing with each, or by a search in the sorted borders");
     if (fixed_class(p) >= 0)
       add("fixed", {0, 1}, {"general", "specialised"}, 1, 1.0, "a copy of the code with the short extent as a constant");
     return all;
@@ -66,13 +71,17 @@ class row_grammar final : public group_grammar {
     for (const decision& d : decisions(ir, group, machine)) {
       const std::string what = d.name.substr(group.name.size() + 1);
       const bool for_inner = what == "chunk" || what == "division", for_across = what == "span" || what == "prefetch";
-      if ((for_inner && where == row::lanes::across) || (for_across && where == row::lanes::inner)) chosen[d.name] = d.values[d.preferred];
+      const bool without_sweeps =
+          searches(group, chosen) && (what == "lanes" || what == "prefetch" || what == "fixed" || what == "chunk" || what == "division");
+      if (without_sweeps || (for_inner && where == row::lanes::across) || (for_across && where == row::lanes::inner))
+        chosen[d.name] = d.values[d.preferred];
     }
   }
 
   emitted_group emit(const tensor_ir& ir, const fusion_group& group, const machine_model& machine,
                      const assignment& chosen) const override {
-    const row::row_program p = *row::analyse(ir, group);
+    row::row_program p = *row::analyse(ir, group);
+    if (searches(group, chosen)) p = row::with_search(p, *row::find_search(p));
     const auto value = [&](const std::string& what, std::int64_t otherwise) {
       const auto found = chosen.find(group.name + "." + what);
       return found == chosen.end() ? otherwise : found->second;
@@ -88,7 +97,7 @@ class row_grammar final : public group_grammar {
     base.kept.assign(p.statements.size(), false);
     for (const int i : row::keepable(p))
       base.kept[static_cast<std::size_t>(i)] = value("keep_" + p.tensor(p.statements[static_cast<std::size_t>(i)].tensor).name, 0) != 0;
-    if (value("fixed", 0) != 0) {
+    if (value("fixed", 0) != 0 && !p.search) {
       base.fixed_class = fixed_class(p);
       base.fixed = p.common_extent(base.fixed_class);
     }
@@ -103,15 +112,22 @@ class row_grammar final : public group_grammar {
     const row::plan probe = row::schedule(p, row::plan{});
     std::int64_t longest = 1;
     for (const row::sweep& w : probe.sweeps) longest = std::max(longest, p.typical(w.over.back()));
-    const std::int64_t lanes = machine.vector_bytes / (p.wide ? 8 : 4);
-    if (longest < short_row_vectors * lanes) return row::lanes::across;
-    return row::lane_cost(p, row::lanes::across) < row::lane_cost(p, row::lanes::inner) ? row::lanes::across : row::lanes::inner;
+    const double vectors = std::ceil(static_cast<double>(longest * (p.wide ? 8 : 4)) / machine.vector_bytes);
+    const double used = static_cast<double>(longest * (p.wide ? 8 : 4)) / (vectors * machine.vector_bytes);
+    const double along = row::lane_cost(p, row::lanes::inner) / used * (1 + lane_reduction_cost / vectors);
+    return row::lane_cost(p, row::lanes::across) < along ? row::lanes::across : row::lanes::inner;
   }
 
   static row::lanes lanes_of(const row::row_program& p, const fusion_group& group, const machine_model& machine, const assignment& chosen) {
+    if (searches(group, chosen)) return row::lanes::across;
     const auto found = chosen.find(group.name + ".lanes");
     if (found != chosen.end()) return static_cast<row::lanes>(found->second);
     return preferred_lanes(p, machine);
+  }
+
+  static bool searches(const fusion_group& group, const assignment& chosen) {
+    const auto found = chosen.find(group.name + ".count");
+    return found != chosen.end() && found->second != 0;
   }
 
   static bool streams(const row::row_program& p) {
@@ -149,6 +165,24 @@ class row_grammar final : public group_grammar {
     });
   }
 
+  /// Does a sweep across rows read memory in steps that aren't neighbours?
+  static bool strides_rows(const row::row_program& p) {
+    if (!row::lanes_possible(p, row::lanes::across)) return false;
+    const row::plan probe = row::schedule(p, row::plan_with(row::lanes::across));
+    for (const row::sweep& w : probe.sweeps)
+      for (const int i : w.sinks) {
+        const row::row_statement& s = p.statements[static_cast<std::size_t>(i)];
+        for (const expression& e : s.nodes) {
+          if (e.kind != expression_kind::load || p.written_by(e.symbol) >= 0) continue;
+          const row::access step = row::access_of(p, s, e, w.over.back());
+          if ((step == row::access::indirect || step == row::access::strided) &&
+              row::access_of(p, s, e, probe.lane) == row::access::contiguous)
+            return true;
+        }
+      }
+    return false;
+  }
+
   static bool gathers_rows(const row::row_program& p) {
     for (const row::row_statement& s : p.statements)
       for (const expression& e : s.nodes)
@@ -163,7 +197,7 @@ class row_grammar final : public group_grammar {
       const row::index_class& one = p.classes[c];
       const std::int64_t extent = p.common_extent(static_cast<int>(c));
       if (one.alive && !p.is_parallel(static_cast<int>(c)) && one.size.constant == 1 && one.size.axes.size() == 1 && extent > 1 &&
-          extent <= largest_fixed_extent)
+          extent <= row::largest_fixed_extent)
         return static_cast<int>(c);
     }
     return -1;

@@ -115,7 +115,7 @@ void body_writer::finish_across(text_block& out, const sweep& w) {
   out.line("}");
 }
 
-/// Rows found through an index tensor come from anywhere: ask for those of later steps now.
+/// Rows that lie far apart, or are found through an index tensor, escape the hardware's prefetchers: ask for those of later steps now.
 void body_writer::prefetch(text_block& hoisted, const sweep& w) {
   if (plan_.prefetch <= 0) return;
   const int inner = w.over.back();
@@ -124,12 +124,11 @@ void body_writer::prefetch(text_block& hoisted, const sweep& w) {
     const row_statement& s = at(i);
     for (const expression& e : s.nodes) {
       if (e.kind != expression_kind::load || p_.written_by(e.symbol) >= 0) continue;
-      const bool gathered = std::any_of(e.indices.begin(), e.indices.end(), [&](const index_expression& position) {
-        return !position.is_affine && depends_on(p_, s, position.gather, inner);
-      });
-      if (!gathered || access_of(p_, s, e, plan_.lane) != access::contiguous) continue;
+      const access step = access_of(p_, s, e, inner);
+      if ((step != access::indirect && step != access::strided) || access_of(p_, s, e, plan_.lane) != access::contiguous) continue;
       const index_names names = {{inner, "(" + ahead + ")"}, {plan_.lane, "first"}};
-      hoisted.line(fmt::format("if ({} < {}_end)", ahead, write_.class_name(inner)));
+      // An address may be asked for beyond the end, an index may not be read there.
+      if (step == access::indirect) hoisted.line(fmt::format("if ({} < {}_end)", ahead, write_.class_name(inner)));
       hoisted.line(fmt::format("for (int v = 0; v < V; ++v) __builtin_prefetch({} + v * W);", write_.address(s, e, names)), 1);
     }
   }

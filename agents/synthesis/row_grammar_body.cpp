@@ -127,7 +127,7 @@ void body_writer::points_across(text_block& out, int stage) {
   lane_scope scope{nullptr, &hoisted, &body, plan_.lane, nullptr, {}, {}};
   for (const int i : in_lanes) {
     const row_statement& s = at(i);
-    const std::string value = write_.vector(s, s.value, s.type, scope);
+    const std::string value = write_.point_value(i, scope);
     if (!read_later(i)) {
       store_lanes(body, s, value, s.type, plan_.lane);
       continue;

@@ -53,6 +53,8 @@ class expression_writer {
   [[nodiscard]] std::string scalar(const row_statement& s, int node, value_class want, const index_names& names = {});
   /// A real, whole or mask expression in the scope.
   [[nodiscard]] std::string vector(const row_statement& s, int node, value_class want, lane_scope& scope);
+  /// The value of a point statement in the scope.
+  [[nodiscard]] std::string point_value(int statement, lane_scope& scope);
   /// Evaluates a map, nested reduction or buffered value in the scope (once) and returns its name.
   std::string value_of(int statement, lane_scope& scope);
 

@@ -13,6 +13,7 @@ namespace {
 constexpr double contiguous_cost = 1.0;
 constexpr double uniform_cost = 0.25;
 constexpr double strided_cost = 8.0;
+constexpr double transposed_cost = 1.5;
 
 bool contains(const std::vector<int>& list, int value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -31,6 +32,15 @@ double access_cost(access a) {
   return strided_cost;
 }
 
+/// x[.., index, t] with a short t of one extent: read as a block and transposed.
+bool is_short_rows(const row_program& p, const expression& load, int index) {
+  const std::size_t rank = load.indices.size();
+  if (rank < 2 || sole_index(load.indices[rank - 2]) != index) return false;
+  const int last = sole_index(load.indices[rank - 1]);
+  const std::int64_t extent = last < 0 ? 0 : p.common_extent(last);
+  return extent > 0 && extent <= largest_fixed_extent;
+}
+
 access target_access(const row_statement& s, int index) {
   if (!contains(s.target, index)) return access::absent;
   return s.target.back() == index ? access::contiguous : access::strided;
@@ -45,7 +55,8 @@ std::vector<int> swept_by(const row_statement& s) {
 double statement_cost(const row_program& p, const row_statement& s, int index) {
   double cost = 0;
   for (const expression& e : s.nodes)
-    if (e.kind == expression_kind::load && p.written_by(e.symbol) < 0) cost += access_cost(access_of(p, s, e, index));
+    if (e.kind == expression_kind::load && p.written_by(e.symbol) < 0)
+      cost += is_short_rows(p, e, index) ? transposed_cost : access_cost(access_of(p, s, e, index));
   if (s.stored) cost += access_cost(target_access(s, index));
   return cost;
 }

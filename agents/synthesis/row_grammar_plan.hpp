@@ -8,6 +8,9 @@
 
 namespace kernsmith::agents::row {
 
+/// Extents up to this are worth a copy of the code with the extent as a constant.
+inline constexpr std::int64_t largest_fixed_extent = 16;
+
 /// Where the SIMD lanes lie.
 enum class lanes : std::uint8_t {
   inner,   ///< along the swept index: one row at a time, reductions end with a sum over lanes

@@ -54,6 +54,15 @@ struct local_names {
   std::vector<std::string> axes;
 };
 
+/// A count of borders at or below (strict: below) a value, see row_grammar_search.hpp.
+struct counted_search {
+  int statement = -1;
+  int borders = -1;      ///< tensor
+  int count_class = -1;  ///< the index that is counted over
+  int value = -1;        ///< node of what is compared with the borders
+  bool strict = false;
+};
+
 struct row_program {
   const tensor_ir* ir = nullptr;
   std::string name;
@@ -62,8 +71,9 @@ struct row_program {
   std::vector<row_statement> statements;
   std::vector<int> writer;  ///< per tensor: position in `statements`, or -1
   local_names names;
-  std::vector<int> parallel;  ///< classes, outermost first
-  bool wide = false;          ///< computed in double / int64 lanes instead of float / int32
+  std::vector<int> parallel;             ///< classes, outermost first
+  std::optional<counted_search> search;  ///< set when that statement is computed by search
+  bool wide = false;                     ///< computed in double / int64 lanes instead of float / int32
 
   [[nodiscard]] const tensor_declaration& tensor(int id) const { return ir->tensors[static_cast<std::size_t>(id)]; }
   [[nodiscard]] const std::vector<extent>& shape(int id) const { return shapes[static_cast<std::size_t>(id)]; }

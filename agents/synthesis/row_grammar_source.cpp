@@ -87,14 +87,17 @@ class source_writer {
     return text;
   }
 
-  std::string declared() const {
+  /// Parameters of the functions inside; `compute` makes the borders itself.
+  std::string declared(bool outermost = false) const {
     std::string text;
+    if (p_.search && !outermost) text = "const border_tree& borders";
     for (const parameter& one : parameters_)
       text += (text.empty() ? "" : ", ") + one.type + one.name + (one.name == fixed_ ? "_given" : "");
     return text;
   }
   std::string arguments() const {
     std::string text;
+    if (p_.search) text = "borders";
     for (const parameter& one : parameters_) text += (text.empty() ? "" : ", ") + one.name;
     return text;
   }
@@ -256,7 +259,8 @@ class source_writer {
     if (streams_)
       text += plan_.how == stores::streaming ? "// Outputs are stored past the caches where they are aligned.\n"
                                              : "// Outputs larger than the last-level cache are stored past the caches.\n";
-    if (plan_.prefetch > 0) text += fmt::format("// Gathered rows are fetched {} steps ahead.\n", plan_.prefetch);
+    if (p_.search) text += "// Borders are sorted once and searched; right for borders in any order.\n";
+    if (plan_.prefetch > 0) text += fmt::format("// Rows of later steps are fetched {} steps ahead.\n", plan_.prefetch);
     if (!fixed_.empty()) text += fmt::format("// A copy is specialised for {} = {}.\n", fixed_, plan_.fixed);
     return text;
   }
@@ -279,7 +283,7 @@ class source_writer {
 
   std::string entry_function() const {
     std::string text = "// Computes\n" + decisions();
-    std::string plain = declared();
+    std::string plain = declared(true);
     if (!fixed_.empty()) plain.replace(plain.find(fixed_ + "_given"), fixed_.size() + 6, fixed_);
     text += fmt::format("bool compute({}, int threads) {{\n", plain);
     if (!p_.wide && numbers_indices(p_)) {
@@ -288,6 +292,9 @@ class source_writer {
         if (c.alive) limit += (limit.empty() ? "" : " || ") + fmt::format("{} > INT32_MAX", write_.extent_text(c.size));
       text += fmt::format("  if ({}) return false;  // beyond int32 index lanes\n", limit);
     }
+    if (p_.search)
+      text += fmt::format("  const border_tree borders({}, {});\n", write_.tensor_name(p_.search->borders),
+                          write_.class_extent(p_.search->count_class));
     const auto run = [&](const std::string& stream, const std::string& fixed) {
       std::string values = stream;
       if (!fixed.empty()) values += (values.empty() ? "" : ", ") + fixed;

@@ -30,7 +30,7 @@ constexpr int W = VLD;
 
 // In dependency order. {L} and {S} stand for the prelude's loads and stores of reals, {WL} and {WS} of whole numbers, {R} and {RW} for its
 // conversions.
-constexpr std::array<function, 34> functions = {{
+constexpr std::array<function, 35> functions = {{
     {"splat", "inline real splat(double x) { return {SET}; }\n"},
     {"splat_whole", "inline whole splat_whole(int64_t x) { return {SETW}; }\n"},
     {"lane_numbers", "inline whole lane_numbers() { return {LANES}; }\n"},
@@ -290,6 +290,58 @@ inline T* row_buffer(int64_t count) {
   return own.data;
 }
 )text"},
+    {"border_tree borders_below",
+     R"text(// Sorted borders as a tree: a node is W neighbouring entries, the entries of a level are the last entries of the nodes below. NaN borders are
+// at or below nothing: they are left out. Padding is NaN too.
+struct border_tree {
+  static constexpr int most_levels = 16;
+  const float* level[most_levels];
+  int levels = 0;
+
+  template <class T>
+  border_tree(const T* borders, int64_t count) {
+    float* memory = row_buffer<64, float>(2 * count + most_levels * 2 * W);
+    int64_t size = 0;
+    for (int64_t i = 0; i < count; ++i)
+      if (const float border = to_float(borders[i]); border == border) memory[size++] = border;
+    if (!std::is_sorted(memory, memory + size)) std::sort(memory, memory + size);
+    for (;;) {
+      level[levels++] = memory;
+      // One node more than there are, for values above all entries.
+      const int64_t nodes = (size + W - 1) / W, padded = (nodes + 1) * W;
+      for (int64_t i = size; i < padded; ++i) memory[i] = NAN;
+      if (nodes <= 1) break;
+      float* const above = memory + padded;
+      for (int64_t i = 0; i < nodes; ++i) above[i] = memory[i * W + W - 1];
+      memory = above;
+      size = nodes;
+    }
+  }
+
+  template <bool kStrict>
+  int32_t below(float x) const {
+    int64_t at = 0;
+    for (int k = levels - 1; k >= 0; --k) {
+#if KS_AVX512
+      const unsigned mask = _mm512_cmp_ps_mask(_mm512_loadu_ps(level[k] + at * W), _mm512_set1_ps(x), kStrict ? _CMP_LT_OQ : _CMP_LE_OQ);
+#else
+      const __m256 node = _mm256_loadu_ps(level[k] + at * W);
+      const int mask = _mm256_movemask_ps(_mm256_cmp_ps(node, _mm256_set1_ps(x), kStrict ? _CMP_LT_OQ : _CMP_LE_OQ));
+#endif
+      at = at * W + __builtin_popcount(unsigned(mask));
+    }
+    return int32_t(at);
+  }
+};
+template <bool kStrict>
+inline whole borders_below(const border_tree& borders, real x, int lanes) {
+  alignas(64) float values[W];
+  alignas(64) int32_t counts[W] = {};
+  store(values, x, W);
+  for (int l = 0; l < lanes; ++l) counts[l] = borders.below<kStrict>(values[l]);
+  return load_whole(counts, W);
+}
+)text"},
     {"team share combine", R"text(// Threads that share the sweeps of one row. A team of one is a thread with a row of its own.
 constexpr int64_t slot_bytes = 64;
 struct team {
@@ -392,11 +444,11 @@ std::string support_text(const std::string& code, bool wide) {
 const std::set<std::string>& support_vocabulary() {
   static const std::set<std::string> all = [] {
     std::set<std::string> names = {
-        "U",     "V",           "u",          "v",         "l",         "lanes",    "first",   "count",        "row_number",
-        "crew",  "part",        "block",      "row",       "strip",     "run",      "compute", "task",         "span",
-        "spans", "rows",        "extent",     "piece",     "begin",     "end",      "threads", "kStream",      "kFixed",
-        "kFull", "past_caches", "slots",      "divide_by", "constant",  "real",     "whole",   "real_element", "whole_element",
-        "W",     "range",       "slot_bytes", "std",       "INT32_MAX", "INFINITY", "NAN"};
+        "borders",       "U",     "V",           "u",          "v",         "l",         "lanes",    "first",   "count",
+        "row_number",    "crew",  "part",        "block",      "row",       "strip",     "run",      "compute", "task",
+        "span",          "spans", "rows",        "extent",     "piece",     "begin",     "end",      "threads", "kStream",
+        "kFixed",        "kFull", "past_caches", "slots",      "divide_by", "constant",  "real",     "whole",   "real_element",
+        "whole_element", "W",     "range",       "slot_bytes", "std",       "INT32_MAX", "INFINITY", "NAN"};
     names.insert("i");  // the lane position in the task of rows side by side
     for (const function& f : functions) {
       std::string_view words = f.names;

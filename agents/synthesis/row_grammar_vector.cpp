@@ -134,7 +134,7 @@ bool expression_writer::is_tile(const expression& e, const lane_scope& scope) co
   if (p_.shape(e.symbol)[rank - 1] != p_.classes[static_cast<std::size_t>(swept)].size) return false;
   return std::all_of(e.indices.begin(), e.indices.end() - 2, [&](const index_expression& place) {
     return place.is_affine && std::none_of(place.terms.begin(), place.terms.end(),
-                                              [&](const affine_term& term) { return term.index == swept || term.index == scope.lane; });
+                                           [&](const affine_term& term) { return term.index == swept || term.index == scope.lane; });
   });
 }
 
@@ -308,6 +308,13 @@ std::string expression_writer::rounded_to_tensor(const row_statement& s, const s
   }
   if (type == value_class::real) return fmt::format("to_real(saturated<{}>({}))", storage, text);
   return type == value_class::integer ? fmt::format("wrapped<{}>({})", storage, text) : text;
+}
+
+std::string expression_writer::point_value(int statement, lane_scope& scope) {
+  const row_statement& s = p_.statements[static_cast<std::size_t>(statement)];
+  if (!p_.search || p_.search->statement != statement) return vector(s, s.value, s.type, scope);
+  const std::string value = vector(s, p_.search->value, value_class::real, scope);
+  return fmt::format("borders_below<{}>(borders, {}, lanes)", p_.search->strict ? "true" : "false", value);
 }
 
 std::string expression_writer::value_of(int statement, lane_scope& scope) {
