@@ -53,7 +53,7 @@ std::size_t best_tile(const std::array<tile, n>& tiles, const sizes& s, int lane
     const double padded =
         static_cast<double>(rounded_up(s.rows, tiles[i].rows)) * static_cast<double>(rounded_up(s.columns, tiles[i].vectors * lanes));
     // Loads per multiplication: what the tile shape costs besides padding.
-    const double loads = 1.0 / tiles[i].rows + 1.0 / (tiles[i].vectors * 4);
+    const double loads = 1.0 / tiles[i].rows + 1.0 / tiles[i].vectors;
     const double cost = padded * (1 + 0.2 * loads);
     if (i == 0 || cost < best_cost) {
       best = i;

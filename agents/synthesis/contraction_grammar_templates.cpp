@@ -68,13 +68,17 @@ const std::string_view pad_helpers_text = R"kernel(
 static inline bool inside(int64_t position, int64_t extent) { return uint64_t(position) < uint64_t(extent); }
 // Lanes at p[offset + l * stride], whose position in the padded dimension is first + l * step; outside of its extent the pad.
 template <class T>
-[[gnu::always_inline]] static inline vec read_padded(const T* p, int64_t offset, int64_t stride, int64_t first, int64_t step, int64_t extent,
-                                                     int lanes, real pad) {
-  if (first >= 0 && first + (lanes - 1) * step < extent)
-    return stride == 1 ? read(p + offset, lanes) : read_strided(p + offset, stride, lanes);
+[[gnu::noinline]] static vec read_edge(const T* p, int64_t offset, int64_t stride, int64_t first, int64_t step, int64_t extent, int lanes,
+                                       real pad) {
   real x[LANES] = {};
   for (int l = 0; l < lanes; ++l) x[l] = inside(first + l * step, extent) ? @TO@(p[offset + l * stride]) : pad;
   return @LOAD@(x);
+}
+template <class T>
+[[gnu::always_inline]] static inline vec read_padded(const T* p, int64_t offset, int64_t stride, int64_t first, int64_t step, int64_t extent,
+                                                     int lanes, real pad) {
+  if (stride == 1 && lanes == LANES && first >= 0 && first + (LANES - 1) * step < extent) return read(p + offset, LANES);
+  return read_edge(p, offset, stride, first, step, extent, lanes, pad);
 }
 )kernel";
 

@@ -23,15 +23,13 @@ template <int BLOCK, int VECTORS, bool INSIDE>
 #pragma GCC unroll 4
     for (int v = 0; v < VECTORS; ++v) total[b][v] = splat(@START@);
 @LOOPS@
+@SHARED@
 #pragma GCC unroll 8
 @INDENT@for (int b = 0; b < BLOCK; ++b)
 #pragma GCC unroll 4
 @INDENT@  for (int v = 0; v < VECTORS; ++v) {
 @INDENT@    vec& sum = total[b][v];
-@INDENT@    if constexpr (INSIDE)
-@INDENT@      @COMBINE_INSIDE@
-@INDENT@    else
-@INDENT@      @COMBINE_EDGE@
+@INDENT@    @COMBINE@
 @INDENT@  }
 @CLOSE@
 #pragma GCC unroll 8
@@ -40,23 +38,22 @@ template <int BLOCK, int VECTORS, bool INSIDE>
     for (int v = 0; v < VECTORS; ++v) finish(t, @FINISH_ARGUMENTS@, total[b][v], lanes);
 }
 
-// Whole vectors of a run of outputs, then its ragged end.
+// A run of outputs: several vectors at a time where none falls outside, else one by one, then the ragged end.
 template <int BLOCK>
 static void line(const operands& t, @LINE_PARAMETERS@, range lane) {
-  int64_t at = lane.begin;
-  for (; at + NV * LANES <= lane.end; at += NV * LANES) {
-    if (@INSIDE_WIDE@)
+  for (int64_t at = lane.begin; at < lane.end;) {
+    const int64_t left = lane.end - at;
+    if (NV > 1 && left >= NV * LANES && @INSIDE_WIDE@) {
       window<BLOCK, NV, true>(t, @LINE_ARGUMENTS@, LANES);
-    else
-      window<BLOCK, NV, false>(t, @LINE_ARGUMENTS@, LANES);
-  }
-  for (; at + LANES <= lane.end; at += LANES) {
-    if (@INSIDE_ONE@)
+      at += NV * LANES;
+    } else if (left >= LANES && @INSIDE_ONE@) {
       window<BLOCK, 1, true>(t, @LINE_ARGUMENTS@, LANES);
-    else
-      window<BLOCK, 1, false>(t, @LINE_ARGUMENTS@, LANES);
+      at += LANES;
+    } else {
+      window<BLOCK, 1, false>(t, @LINE_ARGUMENTS@, int(std::min<int64_t>(LANES, left)));
+      at += LANES;
+    }
   }
-  if (at < lane.end) window<BLOCK, 1, false>(t, @LINE_ARGUMENTS@, int(lane.end - at));
 }
 )kernel";
 
@@ -146,23 +143,49 @@ class window_emitter {
         outer_parameters(), name(plan_.lane), lines);
   }
 
-  /// The statement that takes one element of the window into `sum`.
-  std::string combine(bool inside) {
+  /// Text of a tree for vector `v` of member `b` of the block; edges and insides differ only along the lanes.
+  std::string at_output(int root, bool inside) {
     emission e = make_emission(inside);
     e.variable_names[index(plan_.lane)] = fmt::format("({}_ + v * LANES)", name(plan_.lane));
     if (plan_.block >= 0) e.variable_names[index(plan_.block)] = fmt::format("({}_ + b)", name(plan_.block));
-    const node& body = plan_.p.nodes[index(plan_.body)];
-    std::string text;
-    if (plan_.reducer == reduction::sum && body.kind == node_kind::call && body.op == operation::multiply)
-      text = fmt::format("sum = vfma({}, {}, sum);", e.real(body.arguments[0]), e.real(body.arguments[1]));
-    else if (plan_.reducer == reduction::sum)
-      text = fmt::format("sum += {};", e.real(plan_.body));
-    else if (plan_.reducer == reduction::prod)
-      text = fmt::format("sum *= {};", e.real(plan_.body));
-    else
-      text = fmt::format("sum = {}({}, sum);", plan_.reducer == reduction::max ? "vmax" : "vmin", e.real(plan_.body));
+    const std::string text = e.real(root);
     preludes_.merge(e.preludes);
     return text;
+  }
+
+  /// What all members of the block share: the factor of the body (or the whole of it) that doesn't depend on the block variable.
+  /// Computed once per vector, so that the padded loads in it stand in the source once.
+  void split_body(std::map<std::string, std::string>& v) {
+    const node& body = plan_.p.nodes[index(plan_.body)];
+    const bool product = plan_.reducer == reduction::sum && body.kind == node_kind::call && body.op == operation::multiply;
+    const auto common = [&](int root) { return plan_.block < 0 || !plan_.p.used(root).contains(plan_.block); };
+    int shared = -1, own = -1;
+    if (product) {
+      shared = body.arguments[0];
+      own = body.arguments[1];
+      if (!common(shared) || !plan_.p.used(shared).contains(plan_.lane)) std::swap(shared, own);
+      if (!common(shared)) shared = -1;
+    } else if (common(plan_.body)) {
+      shared = plan_.body;
+    }
+    const std::string indent = v["INDENT"];
+    if (shared >= 0)
+      v["SHARED"] = fmt::format(
+          "{0}vec shared[VECTORS];\n#pragma GCC unroll 4\n{0}for (int v = 0; v < VECTORS; ++v) {{\n{0}  if constexpr (INSIDE)\n{0}    "
+          "shared[v] = {1};\n"
+          "{0}  else\n{0}    shared[v] = {2};\n{0}}}",
+          indent, at_output(shared, true), at_output(shared, false));
+    else
+      v["SHARED"] = "";
+    const std::string element = shared >= 0 ? "shared[v]" : at_output(plan_.body, false);
+    if (product && shared >= 0)
+      v["COMBINE"] = fmt::format("sum = vfma({}, shared[v], sum);", at_output(own, false));
+    else if (plan_.reducer == reduction::sum)
+      v["COMBINE"] = fmt::format("sum += {};", element);
+    else if (plan_.reducer == reduction::prod)
+      v["COMBINE"] = fmt::format("sum *= {};", element);
+    else
+      v["COMBINE"] = fmt::format("sum = {}({}, sum);", plan_.reducer == reduction::max ? "vmax" : "vmin", element);
   }
 
   /// Do all lanes of `width` fall inside whatever the window's position? Each padded dimension along the lanes is bounded.
@@ -214,8 +237,7 @@ class window_emitter {
     v["LOOPS"] = loops;
     v["CLOSE"] = close;
     v["INDENT"] = indent;
-    v["COMBINE_INSIDE"] = combine(true);
-    v["COMBINE_EDGE"] = combine(false);
+    split_body(v);
     std::string arguments, line_arguments;
     for (const int variable : plan_.outer) {
       arguments += fmt::format("{}_{}, ", name(variable), variable == plan_.block ? " + b" : "");
