@@ -250,7 +250,9 @@ class contraction_emitter {
 
   void pack_left_functions() {
     const bool one_depth = plan_.depth.size() == 1;
-    if (one_depth && in_lanes(plan_.left, plan_.depth[0])) {
+    const bool flat = !one_depth && flat_depth(plan_.left);
+    if (flat || (one_depth && in_lanes(plan_.left, plan_.depth[0]))) {
+      if (flat) return pack_flat_left();
       operand_function("left", "depth", plan_.left, plan_.row, plan_.depth[0], false);
       add(pack_left_depth_text);
     } else if (plan_.row >= 0 && in_lanes(plan_.left, plan_.row)) {
@@ -261,6 +263,33 @@ class contraction_emitter {
       operand_function("left", "at", plan_.left, plan_.row, -1, false);
       add(pack_left_scalar_text);
     }
+  }
+
+  /// Do the depth indices, which don't collapse for both operands, collapse for this one?
+  bool flat_depth(int root) const {
+    const node& n = plan_.p.nodes[index(root)];
+    if (n.kind == node_kind::variable && std::find(plan_.depth.begin(), plan_.depth.end(), n.symbol) != plan_.depth.end()) return false;
+    if (n.kind == node_kind::load) {
+      if (!n.guards.empty() || !(n.where.stride(plan_.depth.back()) == polynomial::constant(1))) return false;
+      for (std::size_t d = 0; d + 1 < plan_.depth.size(); ++d)
+        if (!(n.where.stride(plan_.depth[d]) == n.where.stride(plan_.depth[d + 1]) * plan_.extent(plan_.depth[d + 1]))) return false;
+    }
+    return std::all_of(n.arguments.begin(), n.arguments.end(), [&](int argument) { return flat_depth(argument); }) &&
+           vectorisable(plan_.p, root, plan_.depth.back());
+  }
+
+  void pack_flat_left() {
+    const std::vector<std::string> names = variable_names_;
+    for (const int variable : plan_.depth) variable_names_[index(variable)] = variable == plan_.depth.back() ? "at_depth" : "0";
+    emission e = make_emission(true, plan_.depth.back());
+    variable_names_ = names;
+    text_ += fmt::format(
+        "\n[[gnu::always_inline]] static inline vec left_depth(const operands& t, [[maybe_unused]] const slice& s, [[maybe_unused]] "
+        "int64_t {}, "
+        "int64_t at_depth, [[maybe_unused]] int lanes) {{\n  return {};\n}}\n",
+        plan_.row >= 0 ? name(plan_.row) + "_" : "only_row", e.real(plan_.left));
+    preludes_.merge(e.preludes);
+    add(pack_left_depth_text);
   }
 
   void need_transpose() {

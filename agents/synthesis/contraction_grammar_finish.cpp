@@ -57,8 +57,13 @@ number_names names_of(bool wide) {
 }
 
 std::map<std::string, std::string> lane_fills(const number_names& names) {
-  return {{"LOAD", names.load}, {"STORE", names.store}, {"TO", names.to},
-          {"FROM", names.from}, {"SET", names.set},     {"LANE_NUMBERS", names.vec == "vd" ? "ks_lanes64" : "ks_lanes"}};
+  return {{"LOAD", names.load},
+          {"STORE", names.store},
+          {"TO", names.to},
+          {"FROM", names.from},
+          {"SET", names.set},
+          {"LANE_NUMBERS", names.vec == "vd" ? "ks_lanes64" : "ks_lanes"},
+          {"LANE", names.vec == "vd" ? "int64_t" : "int32_t"}};
 }
 
 bool steps_vectorisable(const program& p, const std::vector<step>& steps, int lane) {

@@ -37,8 +37,11 @@ template <class T>
 }
 template <class T>
 static inline vec read_strided(const T* p, int64_t stride, int lanes) {
-  if (stride == 2 && lanes == LANES)  // the even elements of two vectors; the last odd one may not exist
-    return __builtin_shuffle(read(p, LANES), read(p + LANES, LANES - 1), lane_numbers(2 * @LANE_NUMBERS@()));
+  if (stride == 2) {  // the even ones of the 2 * lanes - 1 elements from p on
+    const int elements = 2 * lanes - 1;
+    const vec low = read(p, std::min(elements, LANES)), high = elements > LANES ? read(p + LANES, elements - LANES) : vec{};
+    return __builtin_shuffle(low, high, lane_numbers(2 * @LANE_NUMBERS@()));
+  }
   real x[LANES] = {};
   for (int l = 0; l < lanes; ++l) x[l] = @TO@(p[l * stride]);
   return @LOAD@(x);
@@ -68,16 +71,21 @@ const std::string_view pad_helpers_text = R"kernel(
 static inline bool inside(int64_t position, int64_t extent) { return uint64_t(position) < uint64_t(extent); }
 // Lanes at p[offset + l * stride], whose position in the padded dimension is first + l * step; outside of its extent the pad.
 template <class T>
-[[gnu::noinline]] static vec read_edge(const T* p, int64_t offset, int64_t stride, int64_t first, int64_t step, int64_t extent, int lanes,
-                                       real pad) {
-  real x[LANES] = {};
-  for (int l = 0; l < lanes; ++l) x[l] = inside(first + l * step, extent) ? @TO@(p[offset + l * stride]) : pad;
-  return @LOAD@(x);
+static inline vec read_edge(const T* p, int64_t offset, int64_t stride, int64_t first, int64_t step, int64_t extent, int lanes, real pad) {
+  // Lanes low .. high - 1 fall inside: they are read to the front and then moved up.
+  const int64_t low = first < 0 ? (step - 1 - first) / step : 0;
+  const int64_t high = first < extent ? std::min<int64_t>(lanes, (extent - 1 - first) / step + 1) : 0;
+  if (low >= high) return splat(pad);
+  const T* from = p + offset + low * stride;
+  const vec front = stride == 1 ? read(from, int(high - low)) : read_strided(from, stride, int(high - low));
+  const lane_numbers lane = @LANE_NUMBERS@();
+  const vec moved = __builtin_shuffle(front, (lane - @LANE@(low)) & (LANES - 1));
+  return vselect((lane >= @LANE@(low)) & (lane < @LANE@(high)), moved, splat(pad));
 }
 template <class T>
 [[gnu::always_inline]] static inline vec read_padded(const T* p, int64_t offset, int64_t stride, int64_t first, int64_t step, int64_t extent,
                                                      int lanes, real pad) {
-  if (stride == 1 && lanes == LANES && first >= 0 && first + (LANES - 1) * step < extent) return read(p + offset, LANES);
+  if (stride == 1 && first >= 0 && first + (lanes - 1) * step < extent) return read(p + offset, lanes);
   return read_edge(p, offset, stride, first, step, extent, lanes, pad);
 }
 )kernel";

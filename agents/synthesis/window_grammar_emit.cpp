@@ -38,21 +38,23 @@ template <int BLOCK, int VECTORS, bool INSIDE>
     for (int v = 0; v < VECTORS; ++v) finish(t, @FINISH_ARGUMENTS@, total[b][v], lanes);
 }
 
-// A run of outputs: several vectors at a time where none falls outside, else one by one, then the ragged end.
+// A run of outputs: several vectors at a time, then one by one; the last vector is moved back to be whole where the run allows it.
 template <int BLOCK>
 static void line(const operands& t, @LINE_PARAMETERS@, range lane) {
-  for (int64_t at = lane.begin; at < lane.end;) {
-    const int64_t left = lane.end - at;
-    if (NV > 1 && left >= NV * LANES && @INSIDE_WIDE@) {
+  int64_t at = lane.begin;
+  for (; at + NV * LANES <= lane.end; at += NV * LANES) {
+    if (@INSIDE_WIDE@)
       window<BLOCK, NV, true>(t, @LINE_ARGUMENTS@, LANES);
-      at += NV * LANES;
-    } else if (left >= LANES && @INSIDE_ONE@) {
+    else
+      window<BLOCK, NV, false>(t, @LINE_ARGUMENTS@, LANES);
+  }
+  for (; at < lane.end; at += LANES) {
+    if (at + LANES > lane.end && lane.size() >= LANES) at = lane.end - LANES;
+    const int lanes = int(std::min<int64_t>(LANES, lane.end - at));
+    if (lanes == LANES && @INSIDE_ONE@)
       window<BLOCK, 1, true>(t, @LINE_ARGUMENTS@, LANES);
-      at += LANES;
-    } else {
-      window<BLOCK, 1, false>(t, @LINE_ARGUMENTS@, int(std::min<int64_t>(LANES, left)));
-      at += LANES;
-    }
+    else
+      window<BLOCK, 1, false>(t, @LINE_ARGUMENTS@, lanes);
   }
 }
 )kernel";
