@@ -22,6 +22,9 @@ std::vector<std::pair<std::string, std::string>> openmp_environment(const std::v
       {"OMP_WAIT_POLICY", "passive"},
       {"GOMP_SPINCOUNT", "4000"},
       {"OPENBLAS_NUM_THREADS", threads},
+      // OpenBLAS has threads of its own, which by default spin for 2^26 cycles after a call: into the other leg's calls. 2^18 is about 100
+      // us.
+      {"OPENBLAS_THREAD_TIMEOUT", "18"},
   };
 }
 
