@@ -56,6 +56,9 @@ class row_grammar final : public group_grammar {
       add(what.c_str(), {0, 1}, {"recompute", "buffer"}, worth_keeping(p, i) ? 1 : 0, 1.5,
           "compute the value again in each sweep, or keep it in a row buffer");
     }
+    if (across && row::can_block(p, row::schedule(p, row::plan_with(row::lanes::across))))
+      add("block", {0, 4, 8, 16, 32}, {}, strides_rows(p) && !gathers_rows(p) ? 8 : 0, 1.5,
+          "swept elements that all strips of a task take in before the next ones; 0: each strip takes all");
     if (strides_rows(p)) add("prefetch", {0, 2, 4, 8, 16, 32}, {}, gathers_rows(p) ? 4 : 16, 1.0, "rows of later steps fetched ahead");
     if (const auto search = row::find_search(p); search && across)
       add("count", {0, 1}, {"compare", "search"}, p.typical(search->count_class) >= least_searched ? 1 : 0, 2.0,
@@ -70,9 +73,9 @@ class row_grammar final : public group_grammar {
     const row::lanes where = lanes_of(p, group, machine, chosen);
     for (const decision& d : decisions(ir, group, machine)) {
       const std::string what = d.name.substr(group.name.size() + 1);
-      const bool for_inner = what == "chunk" || what == "division", for_across = what == "span" || what == "prefetch";
-      const bool without_sweeps =
-          searches(group, chosen) && (what == "lanes" || what == "prefetch" || what == "fixed" || what == "chunk" || what == "division");
+      const bool for_inner = what == "chunk" || what == "division", for_across = what == "span" || what == "prefetch" || what == "block";
+      const bool without_sweeps = searches(group, chosen) && (what == "lanes" || what == "prefetch" || what == "block" || what == "fixed" ||
+                                                              what == "chunk" || what == "division");
       if (without_sweeps || (for_inner && where == row::lanes::across) || (for_across && where == row::lanes::inner))
         chosen[d.name] = d.values[d.preferred];
     }
@@ -94,6 +97,7 @@ class row_grammar final : public group_grammar {
     base.chunk = value("chunk", 0);
     base.span = value("span", preferred_span(p));
     base.prefetch = base.where == row::lanes::across ? value("prefetch", 0) : 0;
+    base.block = base.where == row::lanes::across && !p.search ? value("block", 0) : 0;
     base.kept.assign(p.statements.size(), false);
     for (const int i : row::keepable(p))
       base.kept[static_cast<std::size_t>(i)] = value("keep_" + p.tensor(p.statements[static_cast<std::size_t>(i)].tensor).name, 0) != 0;
@@ -137,7 +141,7 @@ class row_grammar final : public group_grammar {
   static std::int64_t preferred_span(const row::row_program& p) {
     const bool swept =
         std::any_of(p.statements.begin(), p.statements.end(), [](const row::row_statement& s) { return s.kind != row::role::point; });
-    return swept ? 256 : 4096;
+    return !swept || strides_rows(p) ? 4096 : 256;
   }
 
   static bool divides_by_row_value(const row::row_program& p) {

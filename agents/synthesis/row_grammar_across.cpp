@@ -40,6 +40,20 @@ void body_writer::declare_across(text_block& out, const sweep& w) {
   }
 }
 
+std::vector<std::pair<std::string, std::string>> body_writer::strip_state() const {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (const int i : plan_.sweeps.front().sinks) {
+    const row_statement& s = at(i);
+    const std::string name = write_.stem(s.tensor);
+    if (is_compensated(p_, s))
+      members.emplace_back("precise", name + "_sum");
+    else
+      members.emplace_back(accumulator_type(s), name + "_acc");
+    if (is_position(s.reducer)) members.emplace_back("whole", name + "_at");
+  }
+  return members;
+}
+
 void body_writer::step_sinks_across(lane_scope& scope, const sweep& w) {
   text_block& body = *scope.body;
   for (const int i : w.sinks) {
@@ -137,10 +151,15 @@ void body_writer::prefetch(text_block& hoisted, const sweep& w) {
 void body_writer::sweep_across(text_block& out, const sweep& w) {
   comment(out, w.sinks, "");
   declare_across(out, w);
+  if (blocked()) {
+    out.line("if (!starts) {");
+    for (const auto& [type, name] : strip_state()) out.line(fmt::format("copy({0}, state.{0});", name), 1);
+    out.line("}");
+  }
   const bool split =
       std::none_of(w.sinks.begin(), w.sinks.end(), [&](int i) { return at(i).kind == role::scan || is_position(at(i).reducer); });
   const auto compensated = [&](int i) { return at(i).kind == role::reduce && is_compensated(p_, at(i)); };
-  const bool blocked = std::any_of(w.sinks.begin(), w.sinks.end(), compensated);
+  const bool in_parts = std::any_of(w.sinks.begin(), w.sinks.end(), compensated);
   out.line("{");
   int depth = out.depth() + 1;
   const auto put = [&](const std::string& text) {
@@ -151,8 +170,9 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
   const std::string first_extent = write_.class_extent(w.over.front());
   const std::string whole = fmt::format("range{{0, {}}}", first_extent), shared = fmt::format("share(crew, {}, 1)", first_extent);
   const bool fixed = plan_.fixed > 0 && plan_.fixed_class == w.over.front();
-  put(fmt::format("const range part = {};", !split ? whole : fixed ? fmt::format("kFixed > 0 ? {} : {}", whole, shared) : shared));
-  const int innermost = depth + static_cast<int>(w.over.size()) + (blocked ? 1 : 0);
+  if (!blocked())
+    put(fmt::format("const range part = {};", !split ? whole : fixed ? fmt::format("kFixed > 0 ? {} : {}", whole, shared) : shared));
+  const int innermost = depth + static_cast<int>(w.over.size()) + (in_parts ? 1 : 0);
   const bool unrolled = plan_.fixed > 0 && plan_.fixed_class == w.over.back();
   text_block before(depth), hoisted(innermost), body(innermost + 1);
   lane_scope scope{&before, &hoisted, &body, plan_.lane, &w, {}, {}};
@@ -165,7 +185,7 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
     const std::string from = k == 0 ? "part.begin" : "0", to = k == 0 ? "part.end" : write_.class_extent(w.over[k]);
     if (k + 1 < w.over.size()) {
       put(fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0}) {{", name, from, to));
-    } else if (blocked) {
+    } else if (in_parts) {
       put(fmt::format("for (int64_t {0}_block = {1}; {0}_block < {2}; {0}_block += {3}) {{", name, from, to, across_block));
       ++depth;
       ++opened;
@@ -196,11 +216,17 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
   for (; opened > 0; --opened) {
     --depth;
     put("}");
-    if (blocked && opened == static_cast<int>(w.over.size()) + 1)
+    if (in_parts && opened == static_cast<int>(w.over.size()) + 1)
       for (const int i : w.sinks)
         if (compensated(i)) put(fmt::format("for (int v = 0; v < V; ++v) {0}_sum[v].add({0}_part[v]);", write_.stem(at(i).tensor)));
   }
   out.line("}");
+  if (blocked()) {
+    out.line("if (!ends) {");
+    for (const auto& [type, name] : strip_state()) out.line(fmt::format("copy(state.{0}, {0});", name), 1);
+    out.line("return;", 1);
+    out.line("}");
+  }
   finish_across(out, w);
 }
 

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agents/synthesis/row_grammar_expression.hpp"
@@ -17,10 +18,13 @@ class body_writer {
   /// Statements of the function's body, at depth 1.
   [[nodiscard]] std::string row();
   [[nodiscard]] std::string strip();
+  /// Members of the state in which a strip waits for its next block: (type, name) pairs, each an array over the strip's vectors.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> strip_state() const;
   [[nodiscard]] const std::set<std::string>& preludes() const { return write_.preludes; }
 
  private:
   const row_statement& at(int i) const { return p_.statements[static_cast<std::size_t>(i)]; }
+  [[nodiscard]] bool blocked() const { return plan_.block > 0; }
   int last_stage() const;
   bool read_later(int statement) const;
   void declare_buffers(text_block& out);

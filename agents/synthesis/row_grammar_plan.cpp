@@ -220,6 +220,14 @@ bool lanes_possible(const row_program& p, lanes where) {
   return swept;
 }
 
+bool can_block(const row_program& p, const plan& chosen) {
+  if (chosen.where != lanes::across || chosen.sweeps.size() != 1 || chosen.sweeps[0].over.size() != 1) return false;
+  for (std::size_t i = 0; i < p.statements.size(); ++i)
+    if (p.statements[i].kind == role::point && chosen.stage[i] == 0) return false;
+  const std::vector<int>& sinks = chosen.sweeps[0].sinks;
+  return std::all_of(sinks.begin(), sinks.end(), [&](int i) { return p.statements[static_cast<std::size_t>(i)].kind == role::reduce; });
+}
+
 bool streamable(const row_program& p, const plan& chosen, const row_statement& s) {
   if (chosen.how == stores::cached || !s.stored || p.tensor(s.tensor).type != (p.wide ? dtype::f64 : dtype::f32)) return false;
   if (s.kind == role::map || s.kind == role::scan) return true;

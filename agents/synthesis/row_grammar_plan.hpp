@@ -38,9 +38,11 @@ struct plan {
   int lane = -1;   ///< lanes::across: the parallel class along which lanes lie
   int unroll = 4;  ///< vectors per step (inner) or per strip (across)
   stores how = stores::cached;
-  bool reciprocal = true;     ///< divide by a row value by multiplying with its inverse
-  std::int64_t chunk = 0;     ///< rows per scheduling chunk; 0: one even share per thread
-  std::int64_t span = 0;      ///< lanes::across: lanes per task
+  bool reciprocal = true;  ///< divide by a row value by multiplying with its inverse
+  std::int64_t chunk = 0;  ///< rows per scheduling chunk; 0: one even share per thread
+  std::int64_t span = 0;   ///< lanes::across: lanes per task
+  std::int64_t block =
+      0;  ///< lanes::across: swept elements that all strips of a task take in before the next ones; 0: each strip takes all
   std::int64_t prefetch = 0;  ///< gathered rows fetched ahead
   std::int64_t fixed = 0;     ///< extent for which a specialised copy is made (of class `fixed_class`)
   int fixed_class = -1;
@@ -59,6 +61,9 @@ struct plan {
 [[nodiscard]] bool lanes_possible(const row_program& p, lanes where);
 /// Estimated cost of memory access with the lanes there; lower is better.
 [[nodiscard]] double lane_cost(const row_program& p, lanes where);
+
+/// Can strips be left and taken up again between blocks of the sweep? So for one sweep over one index that only reduces.
+[[nodiscard]] bool can_block(const row_program& p, const plan& chosen);
 
 /// Are the values of this statement stored as whole aligned vectors of lane elements, so that streaming stores can be used (and are, by
 /// `chosen`)?

@@ -153,11 +153,16 @@ class source_writer {
       text += fix_line();
       text += fmt::format("  [[maybe_unused]] constexpr int U = {};  // vectors per step\n", plan_.unroll);
     } else {
+      if (plan_.block > 0) {
+        text += "// What a strip has taken in so far.\ntemplate <int V>\nstruct strip_state {\n";
+        for (const auto& [type, name] : body_.strip_state()) text += fmt::format("  {} {}[V];\n", type, name);
+        text += "};\n\n";
+      }
       text += "// V vectors of neighbouring rows; the last one may have fewer than W lanes.\n";
       text += fmt::format("template <int V, bool kFull{}{}>\n", shared.empty() ? "" : ", ", shared);
       text += fmt::format(
-          "inline void strip({}, [[maybe_unused]] int64_t row_number, int64_t first, int count, [[maybe_unused]] team& crew) {{\n",
-          declared());
+          "inline void strip({}, [[maybe_unused]] int64_t row_number, int64_t first, int count, {}[[maybe_unused]] team& crew) {{\n",
+          declared(), plan_.block > 0 ? "range part, bool starts, bool ends, strip_state<V>& state, " : "");
       text += fix_line();
       text += "  [[maybe_unused]] const int lanes = kFull ? W : count;\n";
     }
@@ -210,21 +215,48 @@ class source_writer {
     return text + fence("    ") + "  }\n";
   }
 
-  std::string across_loops() const {
+  std::string strip_call(const char* vectors, const char* full, const char* first, const char* count, const std::string& more) const {
     const std::string values = shared_template(true);
-    const auto call = [&](const char* vectors, const char* full, const char* first, const char* count) {
-      return fmt::format("strip<{}, {}{}{}>({}, row_number, {}, {}, crew);\n", vectors, full, values.empty() ? "" : ", ", values,
-                         arguments(), first, count);
-    };
+    return fmt::format("strip<{}, {}{}{}>({}, row_number, {}, {}, {}crew);\n", vectors, full, values.empty() ? "" : ", ", values,
+                       arguments(), first, count, more);
+  }
+
+  std::string plain_task() const {
+    std::string text = "    int64_t i = begin;\n";
+    text += "    for (; i + V * W <= end; i += V * W) " + strip_call("V", "true", "i", "W", "");
+    if (plan_.unroll > 1) text += "    for (; i + W <= end; i += W) " + strip_call("1", "true", "i", "W", "");
+    return text + "    if (i < end) " + strip_call("1", "false", "i", "int(end - i)", "");
+  }
+
+  /// All strips take in a block of the sweep before any goes on: memory is read in long runs.
+  std::string blocked_task() const {
+    const std::string swept = write_.class_extent(plan_.sweeps.front().over.front());
+    const std::string whole = teams_allowed() ? fmt::format("share(crew, {}, 1)", swept) : fmt::format("range{{0, {}}}", swept);
+    std::string text =
+        fmt::format("    constexpr int64_t block = {};  // swept elements that all strips take in before the next ones\n", plan_.block);
+    text += "    strip_state<V>* const states = row_buffer<65, strip_state<V>>((end - begin) / (V * W) + V + 1);\n";
+    text += fmt::format("    const range swept = {};\n    int64_t at = swept.begin;\n    do {{\n", whole);
+    text += "      const range part = {at, std::min(swept.end, at + block)};\n";
+    text += "      const bool starts = at == swept.begin, ends = part.end == swept.end;\n";
+    text += "      strip_state<V>* state = states;\n      int64_t i = begin;\n";
+    const auto more = [](const std::string& state) { return "part, starts, ends, " + state + ", "; };
+    const std::string one = plan_.unroll > 1 ? "reinterpret_cast<strip_state<1>&>(*state++)" : "*state++";
+    text += "      for (; i + V * W <= end; i += V * W) " + strip_call("V", "true", "i", "W", more("*state++"));
+    if (plan_.unroll > 1) text += "      for (; i + W <= end; i += W) " + strip_call("1", "true", "i", "W", more(one));
+    text += "      if (i < end) " + strip_call("1", "false", "i", "int(end - i)", more(one));
+    return text + "      at = part.end;\n    } while (at < swept.end);\n";
+  }
+
+  std::string across_loops() const {
     const std::string extent = write_.class_extent(plan_.lane);
     std::string text = fmt::format("  constexpr int V = {};  // vectors per strip\n", plan_.unroll);
     text += fmt::format("  const int64_t rows = {}, extent = {};\n", product(rows()), extent);
-    text += fmt::format("  const int64_t span = ({} + V * W - 1) / (V * W) * (V * W);  // lanes per task\n", plan_.span);
+    text += "  // Lanes per task: whole strips, and enough tasks for all threads.\n";
+    text += fmt::format("  const int64_t share_of_lanes = std::min<int64_t>({}, (extent * rows + threads - 1) / threads);\n", plan_.span);
+    text += "  const int64_t span = (share_of_lanes + V * W - 1) / (V * W) * (V * W);\n";
     text += "  const int64_t spans = (extent + span - 1) / span;\n";
-    text += "  const auto task = [&](int64_t row_number, int64_t begin, int64_t end, team& crew) {\n    int64_t i = begin;\n";
-    text += "    for (; i + V * W <= end; i += V * W) " + call("V", "true", "i", "W");
-    if (plan_.unroll > 1) text += "    for (; i + W <= end; i += W) " + call("1", "true", "i", "W");
-    text += "    if (i < end) " + call("1", "false", "i", "int(end - i)");
+    text += "  const auto task = [&](int64_t row_number, int64_t begin, int64_t end, team& crew) {\n";
+    text += plan_.block > 0 ? blocked_task() : plain_task();
     text += "  };\n";
     if (teams_allowed()) {
       text += fmt::format("  if (threads > 1 && rows * spans < threads && {} >= {}) {{  // few strips: all threads share each\n",
@@ -259,6 +291,7 @@ class source_writer {
     if (streams_)
       text += plan_.how == stores::streaming ? "// Outputs are stored past the caches where they are aligned.\n"
                                              : "// Outputs larger than the last-level cache are stored past the caches.\n";
+    if (plan_.block > 0) text += fmt::format("// All strips of a task take in {} swept elements before any takes in more.\n", plan_.block);
     if (p_.search) text += "// Borders are sorted once and searched; right for borders in any order.\n";
     if (plan_.prefetch > 0) text += fmt::format("// Rows of later steps are fetched {} steps ahead.\n", plan_.prefetch);
     if (!fixed_.empty()) text += fmt::format("// A copy is specialised for {} = {}.\n", fixed_, plan_.fixed);

@@ -30,7 +30,7 @@ constexpr int W = VLD;
 
 // In dependency order. {L} and {S} stand for the prelude's loads and stores of reals, {WL} and {WS} of whole numbers, {R} and {RW} for its
 // conversions.
-constexpr std::array<function, 35> functions = {{
+constexpr std::array<function, 36> functions = {{
     {"splat", "inline real splat(double x) { return {SET}; }\n"},
     {"splat_whole", "inline whole splat_whole(int64_t x) { return {SETW}; }\n"},
     {"lane_numbers", "inline whole lane_numbers() { return {LANES}; }\n"},
@@ -198,6 +198,11 @@ inline V keep(int lanes, V updated, V old) {
     {"fill", R"text(template <class V, int kCount>
 inline void fill(V (&values)[kCount], V value) {
   for (V& v : values) v = value;
+}
+)text"},
+    {"copy", R"text(template <class V, int kCount>
+inline void copy(V (&to)[kCount], const V (&from)[kCount]) {
+  for (int v = 0; v < kCount; ++v) to[v] = from[v];
 }
 )text"},
     {"fold", R"text(// The accumulators of an unrolled loop in one.
@@ -443,12 +448,13 @@ std::string support_text(const std::string& code, bool wide) {
 
 const std::set<std::string>& support_vocabulary() {
   static const std::set<std::string> all = [] {
-    std::set<std::string> names = {
-        "borders",       "U",     "V",           "u",          "v",         "l",         "lanes",    "first",   "count",
-        "row_number",    "crew",  "part",        "block",      "row",       "strip",     "run",      "compute", "task",
-        "span",          "spans", "rows",        "extent",     "piece",     "begin",     "end",      "threads", "kStream",
-        "kFixed",        "kFull", "past_caches", "slots",      "divide_by", "constant",  "real",     "whole",   "real_element",
-        "whole_element", "W",     "range",       "slot_bytes", "std",       "INT32_MAX", "INFINITY", "NAN"};
+    std::set<std::string> names = {"borders",    "state",     "strip_state", "states",  "starts",    "ends",         "U",
+                                   "V",          "u",         "v",           "l",       "lanes",     "first",        "count",
+                                   "row_number", "crew",      "part",        "block",   "row",       "strip",        "run",
+                                   "compute",    "task",      "span",        "spans",   "rows",      "extent",       "piece",
+                                   "begin",      "end",       "threads",     "kStream", "kFixed",    "kFull",        "past_caches",
+                                   "slots",      "divide_by", "constant",    "real",    "whole",     "real_element", "whole_element",
+                                   "W",          "range",     "slot_bytes",  "std",     "INT32_MAX", "INFINITY",     "NAN"};
     names.insert("i");  // the lane position in the task of rows side by side
     for (const function& f : functions) {
       std::string_view words = f.names;
