@@ -45,10 +45,12 @@ class row_grammar final : public group_grammar {
     add("unroll", {1, 2, 4, 8}, {}, 4, 2.0, "vectors per step of a sweep, or per strip of rows");
     if (streams(p)) {
       add("stores", {0, 1, 2}, {"cached", "streaming", "streaming_large"}, 2, 1.0,
-          "write outputs through the caches, past them, or past them when larger than the last level");
+          "write outputs through the caches, past them, or past them when larger than half the last level");
     }
     if (divides_by_row_value(p))
       add("division", {0, 1}, {"exact", "reciprocal"}, 1, 0.5, "divide by a row value, or multiply with its inverse");
+    if (inner && row::find_late_nan(p))
+      add("nan", {0, 1}, {"each", "late"}, 1, 1.0, "look for NaN in each comparison of a maximum, or in the sum that follows it");
     if (inner) add("chunk", {0, 1, 4, 16, 64}, {}, 0, 0.5, "rows per scheduling chunk; 0: one even share per thread");
     if (across) add("span", {64, 256, 1024, 4096, 16384}, {}, preferred_span(p), 1.0, "lanes across rows per task");
     for (const int i : row::keepable(p)) {
@@ -73,7 +75,8 @@ class row_grammar final : public group_grammar {
     const row::lanes where = lanes_of(p, group, machine, chosen);
     for (const decision& d : decisions(ir, group, machine)) {
       const std::string what = d.name.substr(group.name.size() + 1);
-      const bool for_inner = what == "chunk" || what == "division", for_across = what == "span" || what == "prefetch" || what == "block";
+      const bool for_inner = what == "chunk" || what == "division" || what == "nan",
+                 for_across = what == "span" || what == "prefetch" || what == "block";
       const bool without_sweeps = searches(group, chosen) && (what == "lanes" || what == "prefetch" || what == "block" || what == "fixed" ||
                                                               what == "chunk" || what == "division");
       if (without_sweeps || (for_inner && where == row::lanes::across) || (for_across && where == row::lanes::inner))
@@ -94,6 +97,7 @@ class row_grammar final : public group_grammar {
     base.unroll = static_cast<int>(value("unroll", 4));
     base.how = static_cast<row::stores>(value("stores", 0));
     base.reciprocal = value("division", 0) != 0;
+    base.late_nan = base.where == row::lanes::inner && value("nan", 0) != 0;
     base.chunk = value("chunk", 0);
     base.span = value("span", preferred_span(p));
     base.prefetch = base.where == row::lanes::across ? value("prefetch", 0) : 0;

@@ -11,6 +11,9 @@
 
 namespace kernsmith::agents::row {
 
+/// Stands in the text of row() for the call of the row function with kExact set.
+inline constexpr const char* restart_call = "@restart@";
+
 class body_writer {
  public:
   body_writer(const row_program& p, const plan& chosen) : p_(p), plan_(chosen), write_(p, chosen) {}
@@ -36,6 +39,7 @@ class body_writer {
   void store_lanes(text_block& out, const row_statement& s, const std::string& value, value_class type, int lane);
 
   void sweep_inner(text_block& out, const sweep& w);
+  [[nodiscard]] bool overlooks_nan(int statement) const;
   void declare_inner(text_block& out, const sweep& w);
   void step_sinks_inner(lane_scope& scope, const sweep& w);
   void position_step(text_block& body, const row_statement& s, const std::string& value, int lane);

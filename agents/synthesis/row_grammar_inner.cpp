@@ -14,6 +14,10 @@ constexpr int inner_block = 8192;
 
 }  // namespace
 
+bool body_writer::overlooks_nan(int statement) const {
+  return plan_.late_nan && find_late_nan(p_)->extreme == statement;
+}
+
 void body_writer::declare_inner(text_block& out, const sweep& w) {
   for (const int i : w.sinks) {
     const row_statement& s = at(i);
@@ -85,7 +89,10 @@ void body_writer::step_sinks_inner(lane_scope& scope, const sweep& w) {
     } else {
       const std::string value = write_.vector(s, s.value, accumulated_as(s), scope);
       const std::string acc = fmt::format("{}_{}[u]", name, is_compensated(p_, s) ? "part" : "acc");
-      scope.body->line(fmt::format("{0} = keep(lanes, {1}, {0});", acc, update_lanes(s, acc, value)));
+      std::string updated = update_lanes(s, acc, value);
+      if (overlooks_nan(i))
+        updated = fmt::format("kExact ? {} : {}({}, {})", updated, s.reducer == reduction::max ? "vmax_raw" : "vmin_raw", value, acc);
+      scope.body->line(fmt::format("{0} = keep(lanes, {1}, {0});", acc, updated));
     }
   }
   put_in_buffers(scope, w);
@@ -127,6 +134,10 @@ void body_writer::finish_inner(text_block& out, const sweep& w) {
       const std::string all = fmt::format("combine(crew, {}, {})", mine, merger(s));
       out.line(fmt::format("const {} {} = {};", scalar_type(s.type), write_.value_name(s),
                            write_.rounded_scalar(s, expression_writer::convert_scalar(all, type, s.type))));
+      if (plan_.late_nan && find_late_nan(p_)->sum == i) {
+        out.line("// A NaN was overlooked, perhaps: once more, exactly.");
+        out.line(fmt::format("if (!kExact && {0} != {0}) return {1};", write_.value_name(s), restart_call));
+      }
     }
     if (s.stored) store_scalar(out, s);
   }

@@ -228,6 +228,52 @@ bool can_block(const row_program& p, const plan& chosen) {
   return std::all_of(sinks.begin(), sinks.end(), [&](int i) { return p.statements[static_cast<std::size_t>(i)].kind == role::reduce; });
 }
 
+namespace {
+
+bool same_value(const row_statement& a, int x, const row_statement& b, int y) {
+  const expression &m = a.nodes[static_cast<std::size_t>(x)], &n = b.nodes[static_cast<std::size_t>(y)];
+  if (m.kind != n.kind || m.symbol != n.symbol || m.op != n.op || m.number != n.number || m.integer != n.integer ||
+      m.cast_to != n.cast_to || m.indices != n.indices || m.arguments.size() != n.arguments.size())
+    return false;
+  if (std::any_of(m.indices.begin(), m.indices.end(), [](const index_expression& i) { return !i.is_affine; })) return false;
+  for (std::size_t i = 0; i < m.arguments.size(); ++i)
+    if (!same_value(a, m.arguments[i], b, n.arguments[i])) return false;
+  return true;
+}
+
+/// Is `node` NaN whenever the argument of `extreme` is?
+bool carries_nan(const row_program& p, const row_statement& s, int node, const row_statement& extreme) {
+  if (same_value(s, node, extreme, extreme.value)) return true;
+  const expression& e = s.nodes[static_cast<std::size_t>(node)];
+  if (e.type != value_class::real) return false;
+  if (e.kind == expression_kind::load && p.written_by(e.symbol) >= 0) {
+    const row_statement& from = p.statements[static_cast<std::size_t>(p.written_by(e.symbol))];
+    return from.kind == role::map && carries_nan(p, from, from.value, extreme);
+  }
+  const bool passes = e.kind == expression_kind::call &&
+                      (e.op == operation::add || e.op == operation::subtract || e.op == operation::multiply || e.op == operation::divide ||
+                       e.op == operation::negate || e.op == operation::exp || e.op == operation::fma);
+  return passes && std::any_of(e.arguments.begin(), e.arguments.end(), [&](int a) { return carries_nan(p, s, a, extreme); });
+}
+
+}  // namespace
+
+std::optional<late_nan> find_late_nan(const row_program& p) {
+  for (std::size_t m = 0; m < p.statements.size(); ++m) {
+    const row_statement& extreme = p.statements[m];
+    const bool is_extreme = extreme.kind == role::reduce && (extreme.reducer == reduction::max || extreme.reducer == reduction::min);
+    if (!is_extreme || extreme.type != value_class::real) continue;
+    for (std::size_t i = m + 1; i < p.statements.size(); ++i) {
+      const row_statement& sum = p.statements[i];
+      const bool sums = sum.kind == role::reduce && sum.reducer == reduction::sum && sum.type == value_class::real;
+      const bool declared = p.tensor(sum.tensor).type_declared && p.tensor(sum.tensor).role == tensor_role::intermediate;
+      if (sums && !declared && sum.bound == extreme.bound && carries_nan(p, sum, sum.value, extreme))
+        return late_nan{static_cast<int>(m), static_cast<int>(i)};
+    }
+  }
+  return std::nullopt;
+}
+
 bool streamable(const row_program& p, const plan& chosen, const row_statement& s) {
   if (chosen.how == stores::cached || !s.stored || p.tensor(s.tensor).type != (p.wide ? dtype::f64 : dtype::f32)) return false;
   if (s.kind == role::map || s.kind == role::scan) return true;

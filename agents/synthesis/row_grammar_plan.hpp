@@ -1,6 +1,7 @@
 // A row program with its decisions taken: which lanes, which sweeps in which order, what is kept between them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ enum class lanes : std::uint8_t {
 enum class stores : std::uint8_t {
   cached,          ///< ordinary stores
   streaming,       ///< past the caches wherever alignment allows
-  streaming_large  ///< past the caches when the outputs are larger than the last level
+  streaming_large  ///< past the caches when the outputs are larger than half the last level
 };
 
 /// One pass over the swept indices of a row (or strip).
@@ -39,6 +40,7 @@ struct plan {
   int unroll = 4;  ///< vectors per step (inner) or per strip (across)
   stores how = stores::cached;
   bool reciprocal = true;  ///< divide by a row value by multiplying with its inverse
+  bool late_nan = false;   ///< lanes::inner: maxima that overlook NaN at first, see find_late_nan
   std::int64_t chunk = 0;  ///< rows per scheduling chunk; 0: one even share per thread
   std::int64_t span = 0;   ///< lanes::across: lanes per task
   std::int64_t block =
@@ -64,6 +66,14 @@ struct plan {
 
 /// Can strips be left and taken up again between blocks of the sweep? So for one sweep over one index that only reduces.
 [[nodiscard]] bool can_block(const row_program& p, const plan& chosen);
+
+/// A maximum (or minimum) over values whose NaN would show in a later sum of the same row as well: softmax's. It may overlook NaN as long
+/// as rows with such a sum are computed again exactly.
+struct late_nan {
+  int extreme = -1;  ///< statement
+  int sum = -1;      ///< statement
+};
+[[nodiscard]] std::optional<late_nan> find_late_nan(const row_program& p);
 
 /// Are the values of this statement stored as whole aligned vectors of lane elements, so that streaming stores can be used (and are, by
 /// `chosen`)?

@@ -143,12 +143,21 @@ class source_writer {
     return text;
   }
 
+  std::string with_restart(std::string code) const {
+    const std::string values = shared_template(true);
+    const std::string call = fmt::format("row<{}{}true>({}, row_number, crew)", values, values.empty() ? "" : ", ", arguments());
+    if (const std::size_t at = code.find(restart_call); at != std::string::npos) code.replace(at, std::string(restart_call).size(), call);
+    return code;
+  }
+
   std::string piece_function(const std::string& code) {
     std::string text;
     const std::string shared = shared_template(false);
     if (inner_) {
       text += "// One row.\n";
-      if (!shared.empty()) text += fmt::format("template <{}>\n", shared);
+      const std::string exact = plan_.late_nan ? "bool kExact = false" : "";
+      const std::string both = shared + (shared.empty() || exact.empty() ? "" : ", ") + exact;
+      if (!both.empty()) text += fmt::format("template <{}>\n", both);
       text += fmt::format("inline void row({}, [[maybe_unused]] int64_t row_number, [[maybe_unused]] team& crew) {{\n", declared());
       text += fix_line();
       text += fmt::format("  [[maybe_unused]] constexpr int U = {};  // vectors per step\n", plan_.unroll);
@@ -166,7 +175,7 @@ class source_writer {
       text += fix_line();
       text += "  [[maybe_unused]] const int lanes = kFull ? W : count;\n";
     }
-    return text + decode() + code + "}\n";
+    return text + decode() + with_restart(code) + "}\n";
   }
 
   bool teams_allowed() const {
@@ -199,7 +208,8 @@ class source_writer {
 
   std::string inner_loops() const {
     const std::string values = shared_template(true);
-    const std::string call = fmt::format("row{}({}, row_number, crew);\n", values.empty() ? "" : "<" + values + ">", arguments());
+    const std::string call =
+        fmt::format("row{}({}, row_number, crew);\n", values.empty() ? (plan_.late_nan ? "<>" : "") : "<" + values + ">", arguments());
     std::string text = fmt::format("  const int64_t rows = {};\n", product(rows()));
     if (teams_allowed()) {
       text += fmt::format("  if (threads > 1 && rows < 2 * threads && {} >= {}) {{  // few long rows: all threads share each\n",
@@ -290,7 +300,8 @@ class source_writer {
     if (!kept.empty()) text += fmt::format("// Kept in a row buffer between sweeps: {}.\n", kept);
     if (streams_)
       text += plan_.how == stores::streaming ? "// Outputs are stored past the caches where they are aligned.\n"
-                                             : "// Outputs larger than the last-level cache are stored past the caches.\n";
+                                             : "// Outputs larger than half the last-level cache are stored past the caches.\n";
+    if (plan_.late_nan) text += "// The maximum overlooks NaN; rows whose sum is NaN are computed again exactly.\n";
     if (plan_.block > 0) text += fmt::format("// All strips of a task take in {} swept elements before any takes in more.\n", plan_.block);
     if (p_.search) text += "// Borders are sorted once and searched; right for borders in any order.\n";
     if (plan_.prefetch > 0) text += fmt::format("// Rows of later steps are fetched {} steps ahead.\n", plan_.prefetch);
@@ -311,7 +322,7 @@ class source_writer {
       if (shape.size() > 1) aligned += " && " + rows_of_vectors;
     }
     if (plan_.how == stores::streaming) return aligned.substr(4);
-    return fmt::format("{} > {}{}", bytes, machine_.l3_bytes, aligned);
+    return fmt::format("{} > {}{}", bytes, machine_.l3_bytes / 2, aligned);
   }
 
   std::string entry_function() const {
