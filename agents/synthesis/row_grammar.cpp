@@ -49,6 +49,8 @@ class row_grammar final : public group_grammar {
     }
     if (divides_by_row_value(p))
       add("division", {0, 1}, {"exact", "reciprocal"}, 1, 0.5, "divide by a row value, or multiply with its inverse");
+    if (across && multiplies_powers(p))
+      add("product", {0, 1}, {"powers", "logarithms"}, 1, 1.5, "multiply powers, or add their logarithms and take one exponential");
     if (inner && row::find_late_nan(p))
       add("nan", {0, 1}, {"each", "late"}, 1, 1.0, "look for NaN in each comparison of a maximum, or in the sum that follows it");
     if (inner) add("chunk", {0, 1, 4, 16, 64}, {}, 0, 0.5, "rows per scheduling chunk; 0: one even share per thread");
@@ -73,13 +75,17 @@ class row_grammar final : public group_grammar {
   void normalise(const tensor_ir& ir, const fusion_group& group, const machine_model& machine, assignment& chosen) const override {
     const row::row_program p = *row::analyse(ir, group);
     const row::lanes where = lanes_of(p, group, machine, chosen);
+    // Logarithms of products are taken strip by strip.
+    const auto product = chosen.find(group.name + ".product");
+    const bool logs = where == row::lanes::across && product != chosen.end() && product->second != 0;
     for (const decision& d : decisions(ir, group, machine)) {
       const std::string what = d.name.substr(group.name.size() + 1);
       const bool for_inner = what == "chunk" || what == "division" || what == "nan",
-                 for_across = what == "span" || what == "prefetch" || what == "block";
+                 for_across = what == "span" || what == "prefetch" || what == "block" || what == "product";
       const bool without_sweeps = searches(group, chosen) && (what == "lanes" || what == "prefetch" || what == "block" || what == "fixed" ||
                                                               what == "chunk" || what == "division");
-      if (without_sweeps || (for_inner && where == row::lanes::across) || (for_across && where == row::lanes::inner))
+      if (without_sweeps || (logs && what == "block") || (for_inner && where == row::lanes::across) ||
+          (for_across && where == row::lanes::inner))
         chosen[d.name] = d.values[d.preferred];
     }
   }
@@ -102,6 +108,8 @@ class row_grammar final : public group_grammar {
     base.span = value("span", preferred_span(p));
     base.prefetch = base.where == row::lanes::across ? value("prefetch", 0) : 0;
     base.block = base.where == row::lanes::across && !p.search ? value("block", 0) : 0;
+    base.log_product = base.where == row::lanes::across && multiplies_powers(p) && value("product", 0) != 0;
+    if (base.log_product) base.block = 0;
     base.kept.assign(p.statements.size(), false);
     for (const int i : row::keepable(p))
       base.kept[static_cast<std::size_t>(i)] = value("keep_" + p.tensor(p.statements[static_cast<std::size_t>(i)].tensor).name, 0) != 0;
@@ -136,6 +144,10 @@ class row_grammar final : public group_grammar {
   static bool searches(const fusion_group& group, const assignment& chosen) {
     const auto found = chosen.find(group.name + ".count");
     return found != chosen.end() && found->second != 0;
+  }
+
+  static bool multiplies_powers(const row::row_program& p) {
+    return std::any_of(p.statements.begin(), p.statements.end(), [&](const row::row_statement& s) { return row::is_power_product(p, s); });
   }
 
   static bool streams(const row::row_program& p) {

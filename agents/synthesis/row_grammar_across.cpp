@@ -27,7 +27,13 @@ void body_writer::declare_across(text_block& out, const sweep& w) {
       out.line(fmt::format("precise {}_sum[V];", name));
     } else if (s.kind == role::reduce || s.kind == role::scan) {
       out.line(fmt::format("{} {}_acc[V];", type, name));
-      out.line(fmt::format("fill({}_acc, {});", name, initial_lanes(s)));
+      if (through_logs(s)) {
+        out.line(fmt::format("fill({}_acc, splat(kExact ? 1.0 : 0.0));", name));
+        out.line(fmt::format("real {}_size[V];", name));
+        out.line(fmt::format("fill({}_size, splat(0.0));", name));
+      } else {
+        out.line(fmt::format("fill({}_acc, {});", name, initial_lanes(s)));
+      }
       if (scans_real_sum(p_, s)) {
         out.line(fmt::format("real {}_error[V];", name));
         out.line(fmt::format("fill({}_error, splat(0.0));", name));
@@ -64,6 +70,10 @@ void body_writer::step_sinks_across(lane_scope& scope, const sweep& w) {
       store_lanes(body, s, value, s.type, scope.lane);
       continue;
     }
+    if (through_logs(s)) {
+      power_step(scope, s);
+      continue;
+    }
     const value_class type = accumulated_as(s);
     const std::string value = write_.vector(s, s.value, type, scope);
     if (is_position(s.reducer)) {
@@ -94,6 +104,38 @@ void body_writer::step_sinks_across(lane_scope& scope, const sweep& w) {
   put_in_buffers(scope, w);
 }
 
+/// One factor pow(u, a) of a product: as a power, or as a term a * log(u) of the product's logarithm.
+void body_writer::power_step(lane_scope& scope, const row_statement& s) {
+  const std::string name = write_.stem(s.tensor);
+  const expression& power = s.nodes[static_cast<std::size_t>(s.value)];
+  const std::string base = write_.vector(s, power.arguments[0], value_class::real, scope);
+  const std::string exponent = write_.vector(s, power.arguments[1], value_class::real, scope);
+  for (const char* piece : {"pow", "log", "exp"}) write_.preludes.insert(piece);
+  text_block& body = *scope.body;
+  body.line(fmt::format("const real {}_base = {};", name, base));
+  body.line("if constexpr (kExact) {");
+  body.line(fmt::format("{0}_acc[v] = {0}_acc[v] * vpow({0}_base, {1});", name, exponent), 1);
+  body.line("} else {");
+  body.line(fmt::format("const real {0}_term = {1} * vlog({0}_base);", name, exponent), 1);
+  body.line(fmt::format("{0}_acc[v] = {0}_acc[v] + {0}_term;", name), 1);
+  body.line(fmt::format("{0}_size[v] = {0}_size[v] + vabs({0}_term);", name), 1);
+  body.line("}");
+}
+
+/// Logarithms of numbers that aren't positive are NaN or infinite, which no comparison lets through either.
+void body_writer::check_logs(text_block& out, const sweep& w) {
+  if (std::none_of(w.sinks.begin(), w.sinks.end(), [&](int i) { return through_logs(at(i)); })) return;
+  out.line("if constexpr (!kExact) {");
+  out.line("whole beyond = splat_whole(0);", 1);
+  for (const int i : w.sinks)
+    if (through_logs(at(i)))
+      out.line(fmt::format("for (int v = 0; v < V; ++v) beyond |= ~(combine(crew, {}_size[v], add) <= splat({}));",
+                           write_.stem(at(i).tensor), real_literal(largest_log_sum)),
+               1);
+  out.line(fmt::format("if (vany(beyond)) return {};", restart_call), 1);
+  out.line("}");
+}
+
 void body_writer::finish_across(text_block& out, const sweep& w) {
   text_block body(out.depth() + 1);
   lane_scope scope{nullptr, &body, &body, plan_.lane, nullptr, {}, {}};
@@ -107,7 +149,10 @@ void body_writer::finish_across(text_block& out, const sweep& w) {
       mine = fmt::format("vmax({}_at[v], splat_whole(0))", name);
     else if (is_compensated(p_, s))
       mine = name + "_sum[v].value()";
-    if (!is_position(s.reducer)) mine = fmt::format("combine(crew, {}, {})", mine, merger(s));
+    if (through_logs(s))
+      mine = fmt::format("(kExact ? combine(crew, {0}, multiply) : vexp(combine(crew, {0}, add)))", mine);
+    else if (!is_position(s.reducer))
+      mine = fmt::format("combine(crew, {}, {})", mine, merger(s));
     const std::string value = write_.rounded_to_tensor(s, expression_writer::convert_lanes(mine, type, s.type), s.type);
     const bool kept = read_later(i);
     const std::string target = kept ? write_.value_name(s) + "[v]" : write_.value_name(s);
@@ -227,6 +272,7 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
     out.line("return;", 1);
     out.line("}");
   }
+  check_logs(out, w);
   finish_across(out, w);
 }
 

@@ -11,7 +11,7 @@
 
 namespace kernsmith::agents::row {
 
-/// Stands in the text of row() for the call of the row function with kExact set.
+/// Stands in the text of row() or strip() for the call of the same function with kExact set.
 inline constexpr const char* restart_call = "@restart@";
 
 class body_writer {
@@ -50,6 +50,9 @@ class body_writer {
   void sweep_across(text_block& out, const sweep& w);
   void declare_across(text_block& out, const sweep& w);
   void step_sinks_across(lane_scope& scope, const sweep& w);
+  [[nodiscard]] bool through_logs(const row_statement& s) const { return plan_.log_product && is_power_product(p_, s); }
+  void power_step(lane_scope& scope, const row_statement& s);
+  void check_logs(text_block& out, const sweep& w);
   void finish_across(text_block& out, const sweep& w);
   void prefetch(text_block& hoisted, const sweep& w);
   void put_in_buffers(lane_scope& scope, const sweep& w);

@@ -274,6 +274,12 @@ std::optional<late_nan> find_late_nan(const row_program& p) {
   return std::nullopt;
 }
 
+bool is_power_product(const row_program& p, const row_statement& s) {
+  if (p.wide || s.kind != role::reduce || s.reducer != reduction::prod || s.type != value_class::real) return false;
+  const expression& body = s.nodes[static_cast<std::size_t>(s.value)];
+  return body.kind == expression_kind::call && body.op == operation::pow;
+}
+
 bool streamable(const row_program& p, const plan& chosen, const row_statement& s) {
   if (chosen.how == stores::cached || !s.stored || p.tensor(s.tensor).type != (p.wide ? dtype::f64 : dtype::f32)) return false;
   if (s.kind == role::map || s.kind == role::scan) return true;

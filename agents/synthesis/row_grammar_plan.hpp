@@ -39,10 +39,11 @@ struct plan {
   int lane = -1;   ///< lanes::across: the parallel class along which lanes lie
   int unroll = 4;  ///< vectors per step (inner) or per strip (across)
   stores how = stores::cached;
-  bool reciprocal = true;  ///< divide by a row value by multiplying with its inverse
-  bool late_nan = false;   ///< lanes::inner: maxima that overlook NaN at first, see find_late_nan
-  std::int64_t chunk = 0;  ///< rows per scheduling chunk; 0: one even share per thread
-  std::int64_t span = 0;   ///< lanes::across: lanes per task
+  bool reciprocal = true;    ///< divide by a row value by multiplying with its inverse
+  bool late_nan = false;     ///< lanes::inner: maxima that overlook NaN at first, see find_late_nan
+  bool log_product = false;  ///< lanes::across: products of powers as exponentials of sums, see is_power_product
+  std::int64_t chunk = 0;    ///< rows per scheduling chunk; 0: one even share per thread
+  std::int64_t span = 0;     ///< lanes::across: lanes per task
   std::int64_t block =
       0;  ///< lanes::across: swept elements that all strips of a task take in before the next ones; 0: each strip takes all
   std::int64_t prefetch = 0;  ///< gathered rows fetched ahead
@@ -74,6 +75,11 @@ struct late_nan {
   int sum = -1;      ///< statement
 };
 [[nodiscard]] std::optional<late_nan> find_late_nan(const row_program& p);
+
+/// prod(t: pow(u, a)) in float lanes: exp(sum(t: a * log(u))) where every u is positive and the sum of magnitudes is at most
+/// largest_log_sum, so that rounding stays below 4e-6 of the result; other strips are computed again by powers.
+[[nodiscard]] bool is_power_product(const row_program& p, const row_statement& s);
+inline constexpr double largest_log_sum = 24;
 
 /// Are the values of this statement stored as whole aligned vectors of lane elements, so that streaming stores can be used (and are, by
 /// `chosen`)?

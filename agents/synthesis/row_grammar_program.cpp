@@ -43,7 +43,7 @@ class builder {
   std::optional<row_program> build() {
     choose_names();
     if (!number_writers() || !unify() || !rename() || !place()) return std::nullopt;
-    collapse();
+    collapse_indices(p_);
     if (!check_nested() || !check_recompute() || !check_positions()) return std::nullopt;
     order_parallel();
     const std::optional<bool> wide = needs_wide_lanes(p_);
@@ -342,10 +342,6 @@ class builder {
     });
   }
 
-  void collapse();
-  bool can_collapse(int outer, int inner) const;
-  void merge(int outer, int inner);
-
   /// Memory order: as in the last stored target that has them all.
   void order_parallel() {
     for (const row_statement& s : p_.statements) {
@@ -362,104 +358,6 @@ class builder {
   std::vector<int> first_;     ///< per statement: number of its first variable
   std::vector<int> class_of_;  ///< per variable number
 };
-
-/// Where `outer` and `inner` stand in a list of positions: neither, side by side, or in a way that forbids merging them.
-enum class pairing : std::uint8_t { neither, adjacent, apart };
-
-pairing pair_in(const std::vector<int>& list, int outer, int inner) {
-  const auto o = std::find(list.begin(), list.end(), outer), i = std::find(list.begin(), list.end(), inner);
-  if (o == list.end() && i == list.end()) return pairing::neither;
-  if (o == list.end() || i == list.end() || i != o + 1) return pairing::apart;
-  return pairing::adjacent;
-}
-
-/// Merges neighbouring indices that every access of the group walks together, so that short inner extents don't cut vectors short.
-void builder::collapse() {
-  bool again = true;
-  while (again) {
-    again = false;
-    for (std::size_t o = 0; o < p_.classes.size() && !again; ++o)
-      for (std::size_t i = 0; i < p_.classes.size() && !again; ++i)
-        if (o != i && p_.classes[o].alive && p_.classes[i].alive && can_collapse(static_cast<int>(o), static_cast<int>(i))) {
-          merge(static_cast<int>(o), static_cast<int>(i));
-          again = true;
-        }
-  }
-}
-
-bool builder::can_collapse(int outer, int inner) const {
-  if (p_.is_parallel(outer) != p_.is_parallel(inner)) return false;
-  bool together = false;
-  for (const row_statement& s : p_.statements) {
-    if (s.kind == role::scan && (s.bound[0] == outer || s.bound[0] == inner)) return false;
-    // Positions count row-major over the bound indices, in the order in which they are written.
-    const bool positions = s.reducer == reduction::argmax || s.reducer == reduction::argmin;
-    if (positions && pair_in(s.bound, outer, inner) == pairing::apart) return false;
-    const auto has = [](const std::vector<int>& list, int c) { return std::find(list.begin(), list.end(), c) != list.end(); };
-    if (has(s.bound, outer) != has(s.bound, inner)) return false;
-    if (pair_in(s.target, outer, inner) == pairing::apart) return false;
-    for (const expression& e : s.nodes) {
-      if (e.kind == expression_kind::index && (e.symbol == outer || e.symbol == inner)) return false;
-      if (e.kind != expression_kind::load) continue;
-      std::vector<int> sole;
-      for (const index_expression& position : e.indices) {
-        const int c = sole_index(position);
-        sole.push_back(c);
-        if (c >= 0) continue;
-        for (const affine_term& term : position.terms)
-          if (term.index == outer || term.index == inner) return false;
-      }
-      const pairing pair = pair_in(sole, outer, inner);
-      if (pair == pairing::apart) return false;
-      if (pair == pairing::neither) continue;
-      if (std::count(sole.begin(), sole.end(), inner) != 1 || std::count(sole.begin(), sole.end(), outer) != 1) return false;
-      together = true;
-      // Both must cover their dimension, or the rows of the pair wouldn't be contiguous.
-      const std::size_t at = static_cast<std::size_t>(std::find(sole.begin(), sole.end(), inner) - sole.begin());
-      if (p_.shape(e.symbol)[at] != p_.classes[static_cast<std::size_t>(inner)].size ||
-          p_.shape(e.symbol)[at - 1] != p_.classes[static_cast<std::size_t>(outer)].size)
-        return false;
-    }
-    together = together || pair_in(s.target, outer, inner) == pairing::adjacent;
-  }
-  return together;
-}
-
-void builder::merge(int outer, int inner) {
-  index_class& kept = p_.classes[static_cast<std::size_t>(inner)];
-  index_class& gone = p_.classes[static_cast<std::size_t>(outer)];
-  extent size = kept.size;
-  size.constant *= gone.size.constant;
-  size.axes.insert(size.axes.end(), gone.size.axes.begin(), gone.size.axes.end());
-  std::sort(size.axes.begin(), size.axes.end());
-  std::set<int> done;
-  const auto fuse_shape = [&](int tensor, std::size_t at) {
-    if (!done.insert(tensor).second) return;
-    std::vector<extent>& shape = p_.shapes[static_cast<std::size_t>(tensor)];
-    shape[at] = size;
-    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(at) - 1);
-  };
-  for (row_statement& s : p_.statements) {
-    for (expression& e : s.nodes) {
-      std::erase(e.bound, outer);
-      if (e.kind != expression_kind::load) continue;
-      for (std::size_t d = 1; d < e.indices.size(); ++d)
-        if (sole_index(e.indices[d]) == inner) {
-          fuse_shape(e.symbol, d);
-          e.indices.erase(e.indices.begin() + static_cast<std::ptrdiff_t>(d) - 1);
-        }
-    }
-    const auto at = std::find(s.target.begin(), s.target.end(), inner);
-    if (at != s.target.end()) fuse_shape(s.tensor, static_cast<std::size_t>(at - s.target.begin()));
-    std::erase(s.target, outer);
-    std::erase(s.bound, outer);
-    std::erase(s.swept, outer);
-  }
-  std::erase(p_.parallel, outer);
-  gone.alive = false;
-  kept.name = gone.name + "_" + kept.name;
-  kept.size = size;
-}
 
 }  // namespace
 
@@ -492,41 +390,6 @@ std::int64_t row_program::common_extent(int index) const {
     common = n;
   }
   return common;
-}
-
-access access_of(const row_program& p, const row_statement& s, const expression& load, int index) {
-  access found = access::absent;
-  for (std::size_t d = 0; d < load.indices.size(); ++d) {
-    const index_expression& position = load.indices[d];
-    if (!position.is_affine) {
-      if (depends_on(p, s, position.gather, index)) return access::indirect;
-      continue;
-    }
-    for (const affine_term& term : position.terms) {
-      if (term.index != index) continue;
-      const bool next = d + 1 == load.indices.size() && term.coefficient == 1 && term.axes.empty() && found == access::absent;
-      found = next ? access::contiguous : access::strided;
-    }
-  }
-  return found;
-}
-
-bool depends_on(const row_program& p, const row_statement& s, int node, int index) {
-  bool found = false;
-  walk(s, node, [&](int id) {
-    const expression& e = s.nodes[static_cast<std::size_t>(id)];
-    if (e.kind == expression_kind::index) found = found || e.symbol == index;
-    for (const index_expression& position : e.indices)
-      for (const affine_term& term : position.terms) found = found || term.index == index;
-  });
-  (void)p;
-  return found;
-}
-
-bool needs_bounds(const row_program& p, const expression& load, std::size_t dimension) {
-  if (!p.tensor(load.symbol).pad) return false;
-  const int c = sole_index(load.indices[dimension]);
-  return c < 0 || p.classes[static_cast<std::size_t>(c)].size != p.shape(load.symbol)[dimension];
 }
 
 }  // namespace kernsmith::agents::row

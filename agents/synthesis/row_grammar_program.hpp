@@ -89,6 +89,9 @@ struct row_program {
 /// nullopt when the group isn't a row program that can be emitted right in every legal case.
 [[nodiscard]] std::optional<row_program> analyse(const tensor_ir& ir, const fusion_group& group);
 
+/// Merges neighbouring indices that every access of the group walks together, so that short inner extents don't cut vectors short.
+void collapse_indices(row_program& p);
+
 /// Calls visit(node id) for every node under `node`, children first; indices of loads included.
 template <class F>
 void walk(const row_statement& s, int node, F&& visit) {

@@ -143,9 +143,11 @@ class source_writer {
     return text;
   }
 
+  /// The function calls itself again with kExact set.
   std::string with_restart(std::string code) const {
-    const std::string values = shared_template(true);
-    const std::string call = fmt::format("row<{}{}true>({}, row_number, crew)", values, values.empty() ? "" : ", ", arguments());
+    const std::string values = shared_template(true), more = values.empty() ? "" : values + ", ";
+    const std::string call = inner_ ? fmt::format("row<{}true>({}, row_number, crew)", more, arguments())
+                                    : fmt::format("strip<V, kFull, {}true>({}, row_number, first, count, crew)", more, arguments());
     if (const std::size_t at = code.find(restart_call); at != std::string::npos) code.replace(at, std::string(restart_call).size(), call);
     return code;
   }
@@ -168,7 +170,8 @@ class source_writer {
         text += "};\n\n";
       }
       text += "// V vectors of neighbouring rows; the last one may have fewer than W lanes.\n";
-      text += fmt::format("template <int V, bool kFull{}{}>\n", shared.empty() ? "" : ", ", shared);
+      text += fmt::format("template <int V, bool kFull{}{}{}>\n", shared.empty() ? "" : ", ", shared,
+                          plan_.log_product ? ", bool kExact = false" : "");
       text += fmt::format(
           "inline void strip({}, [[maybe_unused]] int64_t row_number, int64_t first, int count, {}[[maybe_unused]] team& crew) {{\n",
           declared(), plan_.block > 0 ? "range part, bool starts, bool ends, strip_state<V>& state, " : "");
@@ -301,6 +304,8 @@ class source_writer {
     if (streams_)
       text += plan_.how == stores::streaming ? "// Outputs are stored past the caches where they are aligned.\n"
                                              : "// Outputs larger than half the last-level cache are stored past the caches.\n";
+    if (plan_.log_product)
+      text += "// Products of powers are exponentials of sums of logarithms; strips out of their range are computed again by powers.\n";
     if (plan_.late_nan) text += "// The maximum overlooks NaN; rows whose sum is NaN are computed again exactly.\n";
     if (plan_.block > 0) text += fmt::format("// All strips of a task take in {} swept elements before any takes in more.\n", plan_.block);
     if (p_.search) text += "// Borders are sorted once and searched; right for borders in any order.\n";
