@@ -47,6 +47,8 @@ class kernel_process {
   [[nodiscard]] static result<kernel_process> start(const harness::runner_options& options, kernel_clock& clock);
   /// Calls launch on each of `sets` in one batch. A set is made known at its first use and must outlive the process.
   [[nodiscard]] result<harness::call_result> call(const std::vector<kernel_buffers*>& sets, double timeout_s);
+  /// Waits, outside any clock, until the process uses no CPU time; false if it still does after `timeout_s`.
+  [[nodiscard]] bool settle(double timeout_s) { return runner_->settle(timeout_s); }
   [[nodiscard]] bool alive() const { return runner_->alive(); }
   [[nodiscard]] std::string output_tail() { return runner_->output_tail(); }
   [[nodiscard]] double empty_call_ns() { return runner_->empty_call_ns(); }

@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t input_window_bytes = std::size_t{8} << 20;
 /// An outside time can't be less than this share of what was measured, however slow an empty batch was.
 constexpr double least_share = 0.05;
+/// Idle pools spin for a while before they sleep. One that spins for longer than this spins for ever, and has its own timings to blame.
+constexpr double rest_timeout_s = 0.05;
 
 }  // namespace
 
@@ -36,6 +38,11 @@ std::uint64_t paired_timing::random() {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
   return z ^ (z >> 31);
+}
+
+void paired_timing::await_rest() {
+  (void)candidate_.settle(rest_timeout_s);
+  if (trusted_.process != nullptr) (void)trusted_.process->settle(rest_timeout_s);
 }
 
 double paired_timing::per_call(const harness::call_result& call, kernel_process& process) const {
@@ -70,6 +77,7 @@ result<std::optional<check_result>> paired_timing::run_candidate(std::uint64_t c
   if (plan_.evict != nullptr) {
     for (std::size_t line = 0; line < plan_.evict->size(); line += 64) (*plan_.evict)[line] = static_cast<std::byte>(contents + line);
   }
+  await_rest();
   auto called = candidate_.call(candidate_sets_, plan_.timeout_s);
   if (!called) return tl::unexpected(called.error());
   if (called->status != harness::call_status::ok) return failed(*called);
@@ -90,6 +98,7 @@ result<void> paired_timing::run_trusted(std::uint64_t contents, double& per_call
     if (warmed->status != harness::call_status::ok) return lost(*warmed);
   }
   if (auto changed = refresh(trusted_sets_, contents); !changed) return changed;
+  await_rest();
   auto called = trusted_.process->call(trusted_sets_, plan_.timeout_s);
   if (!called) return tl::unexpected(called.error());
   if (called->status != harness::call_status::ok) return lost(*called);

@@ -51,6 +51,8 @@ class paired_timing {
 
  private:
   [[nodiscard]] std::uint64_t random();
+  /// Both processes at rest: neither leg's idle threads spin into the other's timed call, and both begin asleep.
+  void await_rest();
   [[nodiscard]] result<std::optional<check_result>> run_candidate(std::uint64_t contents, harness::poison pattern, double& per_call_ns);
   [[nodiscard]] result<void> run_trusted(std::uint64_t contents, double& per_call_ns);
   [[nodiscard]] result<check_result> pair(bool candidate_first, harness::timing_block& out);
