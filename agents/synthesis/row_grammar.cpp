@@ -51,6 +51,8 @@ class row_grammar final : public group_grammar {
       add("division", {0, 1}, {"exact", "reciprocal"}, 1, 0.5, "divide by a row value, or multiply with its inverse");
     if (across && multiplies_powers(p))
       add("product", {0, 1}, {"powers", "logarithms"}, 1, 1.5, "multiply powers, or add their logarithms and take one exponential");
+    if (inner && !row::next_row_loads(p, row::schedule(p, row::plan_with(row::lanes::inner))).empty())
+      add("next_row", {0, 1}, {"no", "prefetch"}, 1, 1.0, "ask for the next row's inputs while this row's second sweep runs");
     if (inner && row::find_late_nan(p))
       add("nan", {0, 1}, {"each", "late"}, 1, 1.0, "look for NaN in each comparison of a maximum, or in the sum that follows it");
     if (inner) add("chunk", {0, 1, 4, 16, 64}, {}, 0, 0.5, "rows per scheduling chunk; 0: one even share per thread");
@@ -80,7 +82,7 @@ class row_grammar final : public group_grammar {
     const bool logs = where == row::lanes::across && product != chosen.end() && product->second != 0;
     for (const decision& d : decisions(ir, group, machine)) {
       const std::string what = d.name.substr(group.name.size() + 1);
-      const bool for_inner = what == "chunk" || what == "division" || what == "nan",
+      const bool for_inner = what == "chunk" || what == "next_row" || what == "division" || what == "nan",
                  for_across = what == "span" || what == "prefetch" || what == "block" || what == "product";
       const bool without_sweeps = searches(group, chosen) && (what == "lanes" || what == "prefetch" || what == "block" || what == "fixed" ||
                                                               what == "chunk" || what == "division");
@@ -103,6 +105,7 @@ class row_grammar final : public group_grammar {
     base.unroll = static_cast<int>(value("unroll", 4));
     base.how = static_cast<row::stores>(value("stores", 0));
     base.reciprocal = value("division", 0) != 0;
+    base.next_row = base.where == row::lanes::inner && value("next_row", 0) != 0;
     base.late_nan = base.where == row::lanes::inner && value("nan", 0) != 0;
     base.chunk = value("chunk", 0);
     base.span = value("span", preferred_span(p));

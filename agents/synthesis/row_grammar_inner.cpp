@@ -177,6 +177,15 @@ void body_writer::sweep_inner(text_block& out, const sweep& w) {
   text_block hoisted(depth), body(depth + (blocked ? 2 : 1));
   lane_scope scope{nullptr, &hoisted, &body, lane, &w, {}, {}};
   step_sinks_inner(scope, w);
+  if (plan_.next_row && &w == plan_.sweeps.data() + 1) {
+    const int row = p_.parallel.back();
+    for (const streamed_load& load : next_row_loads(p_, plan_)) {
+      const row_statement& s = at(load.statement);
+      const std::string address =
+          write_.address(s, s.nodes[static_cast<std::size_t>(load.node)], {{row, fmt::format("({} + 1)", write_.class_name(row))}});
+      body.line(fmt::format("__builtin_prefetch({}, 0, 2);  // the next row", address));
+    }
+  }
   out.append(hoisted);
   if (blocked) {
     put(fmt::format("for (int64_t block = {0}; block < {1}; block += {2}) {{", begin, end, inner_block));

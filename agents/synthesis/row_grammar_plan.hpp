@@ -40,6 +40,7 @@ struct plan {
   int unroll = 4;  ///< vectors per step (inner) or per strip (across)
   stores how = stores::cached;
   bool reciprocal = true;    ///< divide by a row value by multiplying with its inverse
+  bool next_row = false;     ///< lanes::inner: the second sweep asks for the next row's inputs, see next_row_loads
   bool late_nan = false;     ///< lanes::inner: maxima that overlook NaN at first, see find_late_nan
   bool log_product = false;  ///< lanes::across: products of powers as exponentials of sums, see is_power_product
   std::int64_t chunk = 0;    ///< rows per scheduling chunk; 0: one even share per thread
@@ -80,6 +81,14 @@ struct late_nan {
 /// largest_log_sum, so that rounding stays below 4e-6 of the result; other strips are computed again by powers.
 [[nodiscard]] bool is_power_product(const row_program& p, const row_statement& s);
 inline constexpr double largest_log_sum = 24;
+
+/// A load of the first sweep, contiguous along it, whose next row lies at the next value of the last parallel index.
+struct streamed_load {
+  int statement = -1;
+  int node = -1;
+};
+/// The loads that a second sweep over the same indices can fetch ahead for the next row; empty when there is no such sweep.
+[[nodiscard]] std::vector<streamed_load> next_row_loads(const row_program& p, const plan& chosen);
 
 /// Are the values of this statement stored as whole aligned vectors of lane elements, so that streaming stores can be used (and are, by
 /// `chosen`)?

@@ -306,6 +306,7 @@ class source_writer {
                                              : "// Outputs larger than half the last-level cache are stored past the caches.\n";
     if (plan_.log_product)
       text += "// Products of powers are exponentials of sums of logarithms; strips out of their range are computed again by powers.\n";
+    if (plan_.next_row) text += "// The second sweep asks for the next row.\n";
     if (plan_.late_nan) text += "// The maximum overlooks NaN; rows whose sum is NaN are computed again exactly.\n";
     if (plan_.block > 0) text += fmt::format("// All strips of a task take in {} swept elements before any takes in more.\n", plan_.block);
     if (p_.search) text += "// Borders are sorted once and searched; right for borders in any order.\n";
