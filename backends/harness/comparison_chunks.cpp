@@ -194,43 +194,42 @@ void round_to(dtype type, double* values, std::int64_t n) {
 
 namespace {
 
-/// Elements that one glance decides on.
-constexpr std::int64_t glance_elements = 8 * width;
-/// An error below this share of the budget is as good as none.
-constexpr double negligible_error = 1e-6;
-/// What lies nearer to the budget's end than rounding is sure of is looked at closely.
-constexpr double below_budget = 1 - 1e-9;
-
 // An infinite or NaN expectation leaves no tolerance: only the same value will do.
-KERNSMITH_INLINE void take_closely(lanes& sum, const double* got, const double* expected, std::int64_t n, double atol, double rtol) {
+KERNSMITH_CLONES chunk_result chunk_allclose(const double* got, const double* expected, std::int64_t n, double atol, double rtol) {
+  lanes sum;
   for (std::int64_t i = 0; i < n; i += width) {
     const reals r = load(expected + i), size = magnitude(r);
     const reals tolerance = (size <= largest_double) ? (atol + rtol * size) : reals{};
     sum.add(load(got + i), r, tolerance);
   }
+  return sum.total();
 }
 
-/// Most elements are less wrong than the worst so far. That is seen without dividing; the others are looked at closely.
-KERNSMITH_CLONES chunk_result chunk_allclose(const double* got, const double* expected, std::int64_t n, double atol, double rtol) {
-  lanes sum;
-  double worst = negligible_error;
-  std::int64_t i = 0;
-  for (; i + glance_elements <= n; i += glance_elements) {
-    const double quick_atol = worst * atol, quick_rtol = worst * rtol;
-    masks fine = ~masks{};
-#pragma GCC unroll 8
-    for (std::int64_t v = 0; v < glance_elements; v += width) {
-      const reals r = load(expected + i + v);
-      // Less, not less or equal: an infinite difference is never below an infinite tolerance, and NaN is below nothing.
-      fine &= magnitude(load(got + i + v) - r) < quick_atol + quick_rtol * magnitude(r);
-    }
-    if ((fine[0] & fine[1] & fine[2] & fine[3]) != 0) continue;
-    take_closely(sum, got + i, expected + i, glance_elements, atol, rtol);
-    worst = std::max(worst, std::max(std::max(sum.worst[0], sum.worst[1]), std::max(sum.worst[2], sum.worst[3])));
-    worst = std::min(worst, below_budget);
+KERNSMITH_INLINE reals load(const float* from) {
+  using narrow_reals = float __attribute__((vector_size(16)));
+  narrow_reals v;
+  std::memcpy(&v, from, sizeof(v));
+  return __builtin_convertvector(v, reals);
+}
+
+// Less, not less or equal: an infinite difference is never below an infinite tolerance, and NaN is below nothing.
+template <class G, class E>
+KERNSMITH_INLINE bool all_nearer(const G* got, const E* expected, std::int64_t n, double atol, double rtol) {
+  masks fine = ~masks{};
+  for (std::int64_t i = 0; i < n; i += width) {
+    const reals r = load(expected + i);
+    fine &= magnitude(load(got + i) - r) < atol + rtol * magnitude(r);
   }
-  take_closely(sum, got + i, expected + i, n - i, atol, rtol);
-  return sum.total();
+  return (fine[0] & fine[1] & fine[2] & fine[3]) != 0;
+}
+KERNSMITH_CLONES bool nearer_f64(const double* got, const double* expected, std::int64_t n, double atol, double rtol) {
+  return all_nearer(got, expected, n, atol, rtol);
+}
+KERNSMITH_CLONES bool nearer_f32(const float* got, const float* expected, std::int64_t n, double atol, double rtol) {
+  return all_nearer(got, expected, n, atol, rtol);
+}
+KERNSMITH_CLONES bool nearer_f32_wide(const float* got, const double* expected, std::int64_t n, double atol, double rtol) {
+  return all_nearer(got, expected, n, atol, rtol);
 }
 
 /// Distance in units in the last place of the expected value's binade. With no units at all, equality.
@@ -274,6 +273,15 @@ KERNSMITH_CLONES chunk_result chunk_norms(const double* got, const double* expec
 
 chunk_result judge_allclose(const double* got, const double* expected, std::int64_t n, double atol, double rtol) {
   return chunk_allclose(got, expected, n, atol, rtol);
+}
+bool all_below(dtype type, const void* got, const void* expected, bool wide, std::int64_t first, std::int64_t n, double atol, double rtol) {
+  if (n % width != 0) return false;
+  const auto* wide_expected = static_cast<const double*>(expected) + first;
+  if (type == dtype::f64) return nearer_f64(static_cast<const double*>(got) + first, wide_expected, n, atol, rtol);
+  if (type != dtype::f32) return false;
+  const auto* own = static_cast<const float*>(got) + first;
+  if (wide) return nearer_f32_wide(own, wide_expected, n, atol, rtol);
+  return nearer_f32(own, static_cast<const float*>(expected) + first, n, atol, rtol);
 }
 chunk_result judge_ulp(const double* got, const double* expected, std::int64_t n, const float_format& format, double units) {
   return chunk_ulp(got, expected, n, std::ldexp(1.0, format.least_exponent), std::ldexp(1.0, -format.fraction_bits), units);

@@ -33,6 +33,10 @@ struct chunk_result {
   double difference2 = 0, reference2 = 0;  ///< squared norms over the finite elements
 };
 [[nodiscard]] chunk_result judge_allclose(const double* got, const double* expected, std::int64_t n, double atol, double rtol);
+/// Without dividing or converting: is every element of [first, first + n) nearer to its expectation than atol + rtol * |expected|? A "no"
+/// may only mean that the dtype or the length has no quick way. `wide`: expectations are doubles.
+[[nodiscard]] bool all_below(dtype type, const void* got, const void* expected, bool wide, std::int64_t first, std::int64_t n, double atol,
+                             double rtol);
 [[nodiscard]] chunk_result judge_ulp(const double* got, const double* expected, std::int64_t n, const float_format& format, double units);
 [[nodiscard]] chunk_result judge_norms(const double* got, const double* expected, std::int64_t n);
 

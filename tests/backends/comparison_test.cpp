@@ -70,6 +70,47 @@ TEST_CASE("NaN and infinities must stand in the same places, in every mode") {
   }
 }
 
+/// The two ways of allclose, at a glance and closely, on arrays of several chunks with one odd element.
+template <class T>
+void check_one_odd(dtype type, const T& odd_got, const T& odd_expected, bool match, double worst) {
+  for (const std::int64_t count : {512, 5000, 5003}) {
+    for (const std::int64_t at : {std::int64_t{0}, std::int64_t{700} % count, count - 1}) {
+      std::vector<T> expected(static_cast<std::size_t>(count)), got;
+      for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<T>(1 + i % 7);
+      got = expected;
+      got[3] = expected[3] * static_cast<T>(1 + 0.004);  // an error of about a third of the budget, seen first
+      got[static_cast<std::size_t>(at)] = odd_got;
+      expected[static_cast<std::size_t>(at)] = odd_expected;
+      const comparison c = compare(allclose(0.002, 0.01), type, got.data(), expected.data(), expected_form::native, count);
+      CAPTURE(count);
+      CAPTURE(at);
+      CHECK(c.match == match);
+      CHECK(c.failures == (match ? 0 : 1));
+      CHECK(c.first_failure == (match ? -1 : at));
+      CHECK(c.max_error == doctest::Approx(worst).epsilon(0.01));
+    }
+  }
+}
+
+TEST_CASE("one odd element among many is seen") {
+  const auto check = [](auto zero, dtype type) {
+    using T = decltype(zero);
+    const T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
+    const double seen = 0.004 * 4 / (0.002 + 0.04);
+    check_one_odd<T>(type, inf, inf, true, seen);
+    check_one_odd<T>(type, nan, nan, true, seen);
+    check_one_odd<T>(type, T{5}, inf, false, max_reported_error);
+    check_one_odd<T>(type, -inf, inf, false, max_reported_error);
+    check_one_odd<T>(type, inf, T{5}, false, max_reported_error);
+    check_one_odd<T>(type, nan, T{5}, false, max_reported_error);
+    check_one_odd<T>(type, T{5}, nan, false, max_reported_error);
+    check_one_odd<T>(type, static_cast<T>(10.05), T{10}, true, 0.05 / 0.102);
+    check_one_odd<T>(type, static_cast<T>(10.2), T{10}, false, 0.2 / 0.102);
+  };
+  check(0.0F, dtype::f32);
+  check(0.0, dtype::f64);
+}
+
 TEST_CASE("ulp counts from the rounded expected value") {
   const float one_up = std::nextafter(1.0F, 2.0F), two_up = std::nextafter(one_up, 2.0F);
   CHECK(against_wide(mode(compare_mode::ulp, 1), {one_up}, {1.0 + 1e-9}).match);
