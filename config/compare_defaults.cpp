@@ -30,7 +30,7 @@ double typical_size(const init_spec& init) {
 class error_estimator {
  public:
   error_estimator(const problem& p, const std::vector<std::int64_t>& axes, const std::vector<double>& input_sizes)
-      : p_(p), axes_(axes), tensors_(p.tensors.size()) {
+      : axes_(axes), tensors_(p.tensors.size()) {
     for (std::size_t i = 0; i < input_sizes.size(); ++i) tensors_[i].size = input_sizes[i];
     for (const statement& s : p.statements) tensors_[static_cast<std::size_t>(s.target)] = of(s, s.root);
   }
@@ -108,7 +108,6 @@ class error_estimator {
     return {std::sqrt(count) * body.size, std::sqrt(count) * body.error + running_sum_error * count * body.size};
   }
 
-  const problem& p_;
   const std::vector<std::int64_t>& axes_;
   std::vector<error_estimate> tensors_;
 };

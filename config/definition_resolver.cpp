@@ -49,8 +49,9 @@ class definition_builder {
   [[noreturn]] void never_written(const char* what, const std::string& name, source_place place) const {
     std::vector<std::string> unclaimed;
     for (const auto& [target, where] : scope_.targets) {
-      const bool declared = std::any_of(p_.tensors.begin(), p_.tensors.end(),
-                                        [&](const tensor_declaration& t) { return t.name == target && t.role == tensor_role::output; });
+      const bool declared = std::any_of(p_.tensors.begin(), p_.tensors.end(), [&, written = target](const tensor_declaration& t) {
+        return t.name == written && t.role == tensor_role::output;
+      });
       if (!declared) unclaimed.push_back(target);
     }
     const std::string near = nearest_name(name, unclaimed);

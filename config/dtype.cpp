@@ -88,7 +88,8 @@ template <class T>
 T saturate(double value) {
   if (std::isnan(value)) return 0;
   // The upper bound of i64 is not a double; its successor 2^63 is, so the test is "at or above".
-  constexpr double above = static_cast<double>(std::numeric_limits<T>::max() / 2 + 1) * 2.0;
+  constexpr T half = std::numeric_limits<T>::max() / 2 + 1;
+  constexpr double above = static_cast<double>(half) * 2.0;
   constexpr double lowest = static_cast<double>(std::numeric_limits<T>::min());
   if (value >= above) return std::numeric_limits<T>::max();
   if (value <= lowest) return std::numeric_limits<T>::min();

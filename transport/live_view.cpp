@@ -36,7 +36,7 @@ void live_view::finish() {
 
 std::string live_view::erase() {
   // Up to the first line of the last drawing, then everything from there on. One write per drawing, so that nothing flickers in between.
-  const auto up = lines_drawn_ > 0 ? fmt::format("\x1b[{}A\r\x1b[J", lines_drawn_) : std::string();
+  auto up = lines_drawn_ > 0 ? fmt::format("\x1b[{}A\r\x1b[J", lines_drawn_) : std::string();
   lines_drawn_ = 0;
   return up;
 }
