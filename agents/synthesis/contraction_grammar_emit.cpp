@@ -223,16 +223,15 @@ class contraction_emitter {
   void pack_right_functions() {
     const bool one_depth = plan_.depth.size() == 1;
     const program& p = plan_.p;
-    if (in_lanes(plan_.right, plan_.column)) {
+    const bool whole_rows = !pairs() && vectorisable(p, plan_.right, plan_.column) && p.used(plan_.right).contains(plan_.column);
+    const bool depth_in_lanes = one_depth && in_lanes(plan_.right, plan_.depth[0]);
+    if (in_lanes(plan_.right, plan_.column) || (whole_rows && !depth_in_lanes)) {
       operand_function("right", "columns", plan_.right, plan_.column, plan_.column, true);
       add(pack_right_columns_text);
-    } else if (one_depth && in_lanes(plan_.right, plan_.depth[0])) {
+    } else if (depth_in_lanes) {
       operand_function("right", "depth", plan_.right, plan_.column, plan_.depth[0], true);
       need_transpose();
       add(pack_right_depth_text);
-    } else if (!pairs() && vectorisable(p, plan_.right, plan_.column) && p.used(plan_.right).contains(plan_.column)) {
-      operand_function("right", "columns", plan_.right, plan_.column, plan_.column, true);
-      add(pack_right_columns_text);
     } else {
       operand_function("right", "at", plan_.right, plan_.column, -1, true);
       add(pack_right_scalar_text);

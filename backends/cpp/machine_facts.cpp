@@ -33,9 +33,15 @@ std::string value_in(const std::string& file, const std::string& key, char separ
 
 std::string instruction_level() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("x86-64-v4")) return "x86-64-v4";
-  if (__builtin_cpu_supports("x86-64-v3")) return "x86-64-v3";
-  if (__builtin_cpu_supports("x86-64-v2")) return "x86-64-v2";
+  // Features that stand for their levels: not every compiler knows the levels by name.
+  const bool v2 = __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("popcnt") != 0;
+  const bool v3 = v2 && __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi2") != 0 && __builtin_cpu_supports("fma") != 0;
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+                  __builtin_cpu_supports("avx512cd") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+                  __builtin_cpu_supports("avx512vl") != 0;
+  if (v4) return "x86-64-v4";
+  if (v3) return "x86-64-v3";
+  if (v2) return "x86-64-v2";
   return "x86-64";
 #else
   utsname names{};

@@ -113,12 +113,10 @@ range_result compare_floats(const task& t, std::int64_t begin, std::int64_t end)
     } else {
       widen(t.type, t.got, first, got.data(), n);
     }
-    if (t.form == expected_form::wide && !rounds) {
-      e = static_cast<const double*>(t.expected) + first;
-    } else if (t.form == expected_form::wide) {  // a chunk buffer is a whole number of vectors, so rounding may run over the end
+    if (rounds) {  // a chunk buffer is a whole number of vectors, so rounding may run over the end
       std::memcpy(expected.data(), static_cast<const double*>(t.expected) + first, static_cast<std::size_t>(n) * sizeof(double));
       round_to(t.type, expected.data(), n);
-    } else if (t.type == dtype::f64) {
+    } else if (t.form == expected_form::wide || t.type == dtype::f64) {
       e = static_cast<const double*>(t.expected) + first;
     } else {
       widen(t.type, t.expected, first, expected.data(), n);

@@ -70,7 +70,7 @@ bool write_number(const fs::path& path, int number) {
 
 std::unique_ptr<process_count_limit> process_count_limit::impose(int pid, int max_processes) {
   static const fs::path base = [] {
-    const fs::path found = find_base();
+    fs::path found = find_base();
     if (!found.empty()) remove_abandoned(found);
     return found;
   }();
