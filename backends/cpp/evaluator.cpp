@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpp/conduct.hpp"
 #include "backends/cpp/edge_cases.hpp"
 #include "backends/cpp/machine_peaks.hpp"
 #include "backends/cpp/work_model.hpp"
@@ -21,7 +22,7 @@ namespace {
 constexpr std::size_t first_shapes = 1;  // before anything larger is tried
 constexpr std::size_t search_shapes = 3;
 constexpr std::size_t all_shapes = 100;
-constexpr double least_check_timeout_s = 10, most_check_timeout_s = 120;
+constexpr double most_check_timeout_s = 120;
 constexpr double check_timeout_factor = 5;  // of the baseline's own time
 constexpr double control_call_ns = 50e6;
 constexpr double control_kernel_s = 1.5;
@@ -132,8 +133,8 @@ void cpu_evaluator::state_precision_limit(workload_state& w) {
 
 double cpu_evaluator::check_timeout_s(const workload_state& w) const {
   const double baseline_s = w.baselines.front().call_ns * 1e-9;
-  return std::clamp(least_check_timeout_s + check_timeout_factor * baseline_s, least_check_timeout_s,
-                    std::max(most_check_timeout_s, 2 * baseline_s));
+  const double least_s = bench_->options().call_timeout_s;
+  return std::clamp(least_s + check_timeout_factor * baseline_s, least_s, std::max({most_check_timeout_s, least_s, 2 * baseline_s}));
 }
 
 bool cpu_evaluator::took_failure(const check_result& check, memory::evaluation& e) {
@@ -141,6 +142,7 @@ bool cpu_evaluator::took_failure(const check_result& check, memory::evaluation& 
   if (check.ok()) return false;
   e.outcome = check.outcome;
   e.detail = check.detail;
+  e.rule = check.rule;
   e.verification.first_failure = check.detail;
   return true;
 }
@@ -148,7 +150,8 @@ bool cpu_evaluator::took_failure(const check_result& check, memory::evaluation& 
 result<bool> cpu_evaluator::check_edge(kernel_process& process, const edge_case& edge, bool twice, memory::evaluation& e) {
   for (int run = 0; run < (twice ? 2 : 1); ++run) {
     const harness::poison pattern = run == 0 ? harness::poison::not_a_number() : harness::poison::finite(bench_->entropy());
-    auto check = check_kernel(bench_->subject(), edge.c, process, *edge.buffers, pattern, least_check_timeout_s, bench_->threads());
+    auto check =
+        check_kernel(bench_->subject(), edge.c, process, *edge.buffers, pattern, bench_->options().call_timeout_s, bench_->threads());
     if (!check) return tl::unexpected(check.error());
     check->max_error /= edge.c.budget_scale;
     if (took_failure(*check, e)) return false;
@@ -230,7 +233,10 @@ result<void> cpu_evaluator::measure(const built_kernel& kernel, kernel_process& 
     }
     measured.push_back(std::move(*m));
   }
-  finish_measured(kernel, how, std::move(measured), e);
+  // Once more: a kernel that behaved while it was verified may be another when it is timed.
+  auto conduct = check_conduct(process, kernel.library);
+  if (!conduct) return tl::unexpected(conduct.error());
+  if (!took_failure(*conduct, e)) finish_measured(kernel, how, std::move(measured), e);
   return {};
 }
 
@@ -302,6 +308,9 @@ result<memory::evaluation> cpu_evaluator::evaluate(const built_kernel& kernel, e
   e.stage = "verify";
   if (auto verified = verify(*process, how, e); !verified) return tl::unexpected(verified.error());
   if (!e.outcome.empty()) return done();
+  auto conduct = check_conduct(*process, kernel.library);
+  if (!conduct) return tl::unexpected(conduct.error());
+  if (took_failure(*conduct, e)) return done();
   e.stage = how == effort::quick ? "quick" : "measure";
   if (auto measured = measure(kernel, *process, how, e); !measured) return tl::unexpected(measured.error());
   return done();

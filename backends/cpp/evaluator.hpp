@@ -25,7 +25,10 @@ struct evaluator_options {
   std::vector<int> cores;       ///< measured cores; empty: all that may be used
   std::uint64_t seed = 1;       ///< of input contents; mixed with fresh entropy for timed contents when `unpredictable`
   bool unpredictable = true;
-  const std::atomic<bool>* stop = nullptr;  ///< set: give up soon with an `interrupted` error
+  const std::atomic<bool>* stop = nullptr;                  ///< set: give up soon with an `interrupted` error
+  double call_timeout_s = 10;                               ///< least limit of one verifying call; more where the baseline is slow
+  double build_timeout_s = 90;                              ///< of one build
+  std::int64_t memory_limit_bytes = std::int64_t{8} << 30;  ///< of a kernel beside its buffers; more where workloads are large
 };
 
 /// One problem on this machine's CPU. Not thread-safe (one per evaluator slot); build() may run beside evaluate().

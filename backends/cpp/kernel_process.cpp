@@ -86,7 +86,8 @@ result<kernel_process> kernel_process::start(const harness::runner_options& opti
   return process;
 }
 
-result<harness::call_result> kernel_process::call(const std::vector<kernel_buffers*>& sets, double timeout_s) {
+result<harness::call_result> kernel_process::call(const std::vector<kernel_buffers*>& sets, double timeout_s, after_call after) {
+  if (after == after_call::stands_still) (void)runner_->empty_call_ns();  // measured now: asked for later, it would set the process going
   std::vector<int> numbers;
   for (const kernel_buffers* set : sets) {
     auto known = numbers_.find(set);
@@ -98,6 +99,7 @@ result<harness::call_result> kernel_process::call(const std::vector<kernel_buffe
     numbers.push_back(known->second);
   }
   harness::call_result answer = runner_->call(numbers, timeout_s);
+  if (after == after_call::stands_still && runner_->alive()) (void)runner_->freeze();
   clock_->kernel_s += answer.wall_ns * 1e-9;
   if (answer.status == harness::call_status::lost) {
     return fail(fault::infrastructure, fmt::format("a runner was lost while it ran a kernel: {}", answer.detail));

@@ -41,12 +41,24 @@ struct kernel_clock {
   double kernel_s = 0;
 };
 
+/// What a process does once it has answered.
+enum class after_call : std::uint8_t {
+  runs_on,
+  stands_still,  ///< until it is called again: what the buffers hold is what they held at the answer
+};
+
 /// One runner and the buffers it has been told of. Movable, not thread-safe.
 class kernel_process {
  public:
   [[nodiscard]] static result<kernel_process> start(const harness::runner_options& options, kernel_clock& clock);
   /// Calls launch on each of `sets` in one batch. A set is made known at its first use and must outlive the process.
-  [[nodiscard]] result<harness::call_result> call(const std::vector<kernel_buffers*>& sets, double timeout_s);
+  [[nodiscard]] result<harness::call_result> call(const std::vector<kernel_buffers*>& sets, double timeout_s,
+                                                  after_call after = after_call::runs_on);
+  /// Lets a process that stands still run on.
+  void thaw() { runner_->thaw(); }
+  /// False when a process that was to stand still did not: it had itself continued.
+  [[nodiscard]] bool stayed_frozen() const { return runner_->stayed_frozen(); }
+  [[nodiscard]] std::vector<harness::executable_mapping> executable_mappings() const { return runner_->executable_mappings(); }
   /// Waits, outside any clock, until the process uses no CPU time; false if it still does after `timeout_s`.
   [[nodiscard]] bool settle(double timeout_s) { return runner_->settle(timeout_s); }
   [[nodiscard]] bool alive() const { return runner_->alive(); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "backends/cpp/fresh_contents.hpp"
 
@@ -14,10 +15,20 @@ namespace {
 /// Inputs are compared whole up to here after each timed call, and in a window that moves at random above: a modification is found within a
 /// few calls.
 constexpr std::size_t input_window_bytes = std::size_t{8} << 20;
+/// In one pair of this many, one set is made ready like the others but left out of the batch: a kernel that works ahead gives itself away.
+constexpr std::uint64_t left_out_share = 2;
+/// Of the outputs that must stay untouched, so much is looked at.
+constexpr std::size_t left_out_window_bytes = std::size_t{1} << 20;
 /// An outside time can't be less than this share of what was measured, however slow an empty batch was.
 constexpr double least_share = 0.05;
 /// Idle pools spin for a while before they sleep. One that spins for longer than this spins for ever, and has its own timings to blame.
 constexpr double rest_timeout_s = 0.05;
+
+std::vector<kernel_buffers*> chosen(const std::vector<kernel_buffers*>& sets, const std::vector<std::size_t>& positions) {
+  std::vector<kernel_buffers*> some;
+  for (const std::size_t position : positions) some.push_back(sets[position]);
+  return some;
+}
 
 }  // namespace
 
@@ -40,6 +51,26 @@ std::uint64_t paired_timing::random() {
   return z ^ (z >> 31);
 }
 
+void paired_timing::draw_batch(bool may_leave_out) {
+  batch_.resize(candidate_sets_.size());
+  std::iota(batch_.begin(), batch_.end(), std::size_t{0});
+  for (std::size_t i = batch_.size(); i > 1; --i) std::swap(batch_[i - 1], batch_[random() % i]);
+  left_out_.reset();
+  if (!may_leave_out || batch_.size() < 2 || random() % left_out_share != 0) return;
+  left_out_ = batch_.back();
+  batch_.pop_back();
+}
+
+check_result paired_timing::judge_left_out() const {
+  check_result check;
+  if (!left_out_) return check;
+  if (fingerprint_of_outputs(*candidate_sets_[*left_out_], left_out_where_, left_out_window_bytes) == left_out_before_) return check;
+  check.outcome = "cheating";
+  check.rule = "works_ahead";
+  check.detail = fmt::format("{}, in a timed batch: it wrote outputs of a call that was never made", case_.what);
+  return check;
+}
+
 void paired_timing::await_rest() {
   (void)candidate_.settle(rest_timeout_s);
   if (trusted_.process != nullptr) (void)trusted_.process->settle(rest_timeout_s);
@@ -47,7 +78,7 @@ void paired_timing::await_rest() {
 
 double paired_timing::per_call(const harness::call_result& call, kernel_process& process) const {
   const double net = std::max(call.wall_ns - process.empty_call_ns(), call.wall_ns * least_share);
-  return net / static_cast<double>(candidate_sets_.size());
+  return net / static_cast<double>(batch_.size());
 }
 
 result<void> paired_timing::refresh(std::vector<kernel_buffers*>& sets, std::uint64_t contents) {
@@ -65,6 +96,7 @@ result<std::optional<check_result>> paired_timing::run_candidate(std::uint64_t c
     check.detail = fmt::format("{}, in a timed call: {}", case_.what, call.detail);
     return std::optional<check_result>(check);
   };
+  candidate_.thaw();
   if (plan_.warm) {
     auto warmed = candidate_.call(candidate_sets_, plan_.timeout_s);
     if (!warmed) return tl::unexpected(warmed.error());
@@ -77,8 +109,12 @@ result<std::optional<check_result>> paired_timing::run_candidate(std::uint64_t c
   if (plan_.evict != nullptr) {
     for (std::size_t line = 0; line < plan_.evict->size(); line += 64) (*plan_.evict)[line] = static_cast<std::byte>(contents + line);
   }
+  if (left_out_) {
+    left_out_where_ = contents;
+    left_out_before_ = fingerprint_of_outputs(*candidate_sets_[*left_out_], left_out_where_, left_out_window_bytes);
+  }
   await_rest();
-  auto called = candidate_.call(candidate_sets_, plan_.timeout_s);
+  auto called = candidate_.call(chosen(candidate_sets_, batch_), plan_.timeout_s, after_call::stands_still);
   if (!called) return tl::unexpected(called.error());
   if (called->status != harness::call_status::ok) return failed(*called);
   per_call_ns = per_call(*called, candidate_);
@@ -92,6 +128,7 @@ result<void> paired_timing::run_trusted(std::uint64_t contents, double& per_call
                                                 outcome_of(call.status), call.detail));
   };
   if (trusted_.form == output_form::wide) return refresh(trusted_sets_, contents);  // called set by set when the outputs are judged
+  trusted_.process->thaw();
   if (plan_.warm && trusted_.timed) {
     auto warmed = trusted_.process->call(trusted_sets_, plan_.timeout_s);
     if (!warmed) return tl::unexpected(warmed.error());
@@ -99,7 +136,7 @@ result<void> paired_timing::run_trusted(std::uint64_t contents, double& per_call
   }
   if (auto changed = refresh(trusted_sets_, contents); !changed) return changed;
   await_rest();
-  auto called = trusted_.process->call(trusted_sets_, plan_.timeout_s);
+  auto called = trusted_.process->call(chosen(trusted_sets_, batch_), plan_.timeout_s, after_call::stands_still);
   if (!called) return tl::unexpected(called.error());
   if (called->status != harness::call_status::ok) return lost(*called);
   per_call_ns = per_call(*called, *trusted_.process);
@@ -107,7 +144,8 @@ result<void> paired_timing::run_trusted(std::uint64_t contents, double& per_call
 }
 
 result<check_result> paired_timing::judge(harness::poison pattern) {
-  for (std::size_t s = 0; s < candidate_sets_.size(); ++s) {
+  if (check_result ahead = judge_left_out(); !ahead.ok()) return ahead;
+  for (const std::size_t s : batch_) {
     kernel_buffers& got = *candidate_sets_[s];
     kernel_buffers& same = *trusted_sets_[s];
     for (std::size_t i = 0; i < got.inputs.size(); ++i) {
@@ -134,12 +172,15 @@ result<check_result> paired_timing::judge(harness::poison pattern) {
     ++checked_;
     if (check.ok()) continue;
     check.detail = fmt::format("{}, in a timed call on fresh contents: {}", case_.what, check.detail);
-    return check;
+    return look_behind(std::move(check), case_.specs, candidate_, got, plan_.timeout_s);
   }
+  // It stood still since its answer, or else what was compared is not what it had when the clock was read.
+  if (!candidate_.stayed_frozen()) return look_behind({}, case_.specs, candidate_, *candidate_sets_[batch_.front()], plan_.timeout_s);
   return check_result{};
 }
 
-result<check_result> paired_timing::pair(bool candidate_first, harness::timing_block& out) {
+result<check_result> paired_timing::pair(bool candidate_first, bool may_leave_out, harness::timing_block& out) {
+  draw_batch(may_leave_out);
   const std::uint64_t contents = random();
   const harness::poison pattern = harness::poison::finite(random());
   double candidate_ns = 0, trusted_ns = 0;
@@ -161,15 +202,15 @@ result<check_result> paired_timing::pair(bool candidate_first, harness::timing_b
 
 result<check_result> paired_timing::settle() {
   harness::timing_block unused;
-  return pair(true, unused);
+  return pair(true, false, unused);
 }
 
 result<check_result> paired_timing::block(int launch, harness::timing_block& out) {
   out.launch = launch;
   const bool candidate_first = (random() & 1) != 0;
-  auto first = pair(candidate_first, out);
+  auto first = pair(candidate_first, true, out);
   if (!first || !first->ok()) return first;
-  return pair(!candidate_first, out);
+  return pair(!candidate_first, true, out);
 }
 
 }  // namespace kernsmith::cpp

@@ -51,11 +51,15 @@ class paired_timing {
 
  private:
   [[nodiscard]] std::uint64_t random();
+  /// The sets of the next pair's batches: all in an order drawn anew, now and then without one.
+  void draw_batch(bool may_leave_out);
+  /// `cheating` when outputs of the set that was left out were written.
+  [[nodiscard]] check_result judge_left_out() const;
   /// Both processes at rest: neither leg's idle threads spin into the other's timed call, and both begin asleep.
   void await_rest();
   [[nodiscard]] result<std::optional<check_result>> run_candidate(std::uint64_t contents, harness::poison pattern, double& per_call_ns);
   [[nodiscard]] result<void> run_trusted(std::uint64_t contents, double& per_call_ns);
-  [[nodiscard]] result<check_result> pair(bool candidate_first, harness::timing_block& out);
+  [[nodiscard]] result<check_result> pair(bool candidate_first, bool may_leave_out, harness::timing_block& out);
   [[nodiscard]] result<check_result> judge(harness::poison pattern);
   [[nodiscard]] double per_call(const harness::call_result& call, kernel_process& process) const;
   [[nodiscard]] result<void> refresh(std::vector<kernel_buffers*>& sets, std::uint64_t contents);
@@ -66,6 +70,9 @@ class paired_timing {
   trusted_leg trusted_;
   timing_plan plan_;
   std::vector<kernel_buffers*> candidate_sets_, trusted_sets_;
+  std::vector<std::size_t> batch_;       ///< of the pair at hand: positions in the sets
+  std::optional<std::size_t> left_out_;  ///< made ready like the others, but not called
+  std::uint64_t left_out_before_ = 0, left_out_where_ = 0;
   std::uint64_t state_;
   std::int64_t checked_ = 0;
   double inside_ns_ = 0;

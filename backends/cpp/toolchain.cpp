@@ -17,6 +17,7 @@
 #include "backends/harness/kernel_header.hpp"
 #include "backends/harness/sandbox.hpp"
 #include "config/hash.hpp"
+#include "config/text.hpp"
 
 namespace kernsmith::cpp {
 
@@ -184,6 +185,11 @@ result<built_kernel> toolchain::build(const std::string& source, const std::vect
   if (source.size() > max_source_bytes) {
     kernel.outcome = "build_failed";
     kernel.detail = fmt::format("the source has {} bytes; the limit is {}", source.size(), max_source_bytes);
+    return kernel;
+  }
+  if (source.find('\0') != std::string::npos || !is_valid_utf8(source)) {
+    kernel.outcome = "build_failed";
+    kernel.detail = "the source is not UTF-8 text";
     return kernel;
   }
   const build_cache cache(cache_);

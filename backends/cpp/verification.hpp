@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ struct test_case {
 struct check_result {
   std::string outcome;
   std::string detail;
+  std::string rule;      ///< when the outcome is `cheating`
   double max_error = 0;  ///< in units of the budget
   double wall_ns = 0;
   [[nodiscard]] bool ok() const { return outcome.empty(); }
@@ -42,6 +44,17 @@ struct check_result {
 [[nodiscard]] check_result check_outputs(const problem& p, const std::vector<compare_spec>& specs, const kernel_buffers& got,
                                          const kernel_buffers& expected, harness::expected_form form, harness::poison pattern, double scale,
                                          int threads);
+
+/// Of all output bytes, or where there are more than `most_bytes` of a window of each output that `where` chooses. Equal for equal bytes;
+/// outputs that differ are as good as never taken for equal.
+[[nodiscard]] std::uint64_t fingerprint_of_outputs(const kernel_buffers& buffers, std::uint64_t where = 0,
+                                                   std::size_t most_bytes = std::numeric_limits<std::size_t>::max());
+
+/// Why the outputs of a call are wrong, where the process itself shows it: it wrote on after its answer, or had itself continued
+/// (`cheating`); or the problem is compared bit by bit and the same call gives other bits each time (`nondeterministic`). Otherwise `check`
+/// as it is. The process stands still after its answer; afterwards it runs.
+[[nodiscard]] result<check_result> look_behind(check_result check, const std::vector<compare_spec>& specs, kernel_process& process,
+                                               kernel_buffers& buffers, double timeout_s);
 
 /// The whole check: inputs restored, slack and outputs filled, one call, then slack, inputs and outputs judged.
 [[nodiscard]] result<check_result> check_kernel(const problem& p, const test_case& c, kernel_process& process, kernel_buffers& buffers,

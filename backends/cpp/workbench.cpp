@@ -41,7 +41,7 @@ result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evalu
 }
 
 result<built_kernel> workbench::build(const std::string& source, const std::vector<std::string>& link_flags) {
-  auto built = toolchain_->build(source, {}, link_flags);
+  auto built = toolchain_->build(source, {}, link_flags, options_.build_timeout_s);
   if (built) {
     const std::lock_guard lock(build_mutex_);
     build_s_ += built->build_s;
@@ -72,7 +72,7 @@ result<kernel_process> workbench::start(const std::filesystem::path& library, bo
   std::size_t largest = 0;
   for (const workload& w : problem_.workloads) largest = std::max(largest, buffer_bytes(problem_, w.axes, output_form::wide));
   // Beyond its buffers a kernel may take the default, or as much again as its largest workload needs: intermediates, packed copies.
-  runner.memory_limit_bytes = std::max(runner.memory_limit_bytes, static_cast<std::int64_t>(4 * largest));
+  runner.memory_limit_bytes = std::max(options_.memory_limit_bytes, static_cast<std::int64_t>(4 * largest));
   return kernel_process::start(runner, clock_);
 }
 

@@ -11,6 +11,9 @@ namespace kernsmith::harness {
 
 namespace {
 
+/// What compilers put where a program must not come to: no instruction of any processor.
+constexpr std::uint32_t ud2_bytes = 0x0b0f;
+
 std::string signal_text(int number) {
   const char* const name = ::sigabbrev_np(number);
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
@@ -45,7 +48,10 @@ call_result how_it_ended(int exit_status, const std::optional<wire::answer_heade
   } else if (number == SIGXFSZ) {
     end.status = call_status::resource_limit;
     end.detail += fmt::format(": wrote a file of more than {} bytes", runner_max_file_bytes);
-  } else if (reported && reported->code == number) {
+  } else if (number == SIGILL && reported && reported->code == number && reported->reserved != 0 && reported->reserved != ud2_bytes) {
+    end.status = call_status::refused;
+    end.detail = fmt::format("an instruction that this processor does not have, at address {:#x}", reported->value);
+  } else if (reported && reported->code == number && number != SIGILL) {
     if (const auto where = fence_at(reported->value, fences)) {
       end.status = call_status::out_of_bounds;
       end.detail += ", " + *where;

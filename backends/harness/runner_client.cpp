@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -37,6 +39,8 @@ constexpr int runner_threads_base = 256, runner_threads_per_core = 4;
 /// settle(): idle means less CPU time than this in one look's period.
 constexpr long settle_look_ns = 20'000;
 constexpr double settled_cpu_ns = 1'000;
+/// A thread stops at its next return from the kernel; a long one is a disk's or a large unmapping's.
+constexpr double freeze_timeout_s = 2;
 /// Threads that fault together each send a message; more than these is a flood.
 constexpr int max_fault_messages = 4096;
 
@@ -57,6 +61,10 @@ class sandboxed_runner final : public runner_client {
   std::string output_tail() override;
   [[nodiscard]] double cpu_ns() const override;
   bool settle(double timeout_s) override;
+  bool freeze() override;
+  void thaw() override;
+  [[nodiscard]] bool stayed_frozen() const override { return !frozen_ || cpu_ns() <= cpu_at_freeze_ns_; }
+  [[nodiscard]] std::vector<executable_mapping> executable_mappings() const override;
   double empty_call_ns() override;
 
  private:
@@ -87,6 +95,10 @@ class sandboxed_runner final : public runner_client {
   std::uint64_t sequence_ = 0;
   double next_look_s_ = 0;
   std::optional<clockid_t> cpu_clock_;
+  int pid_ = -1;  ///< of the runner itself, as seen outside
+  descriptor pidfd_;
+  bool frozen_ = false;
+  double cpu_at_freeze_ns_ = 0;
   double empty_call_ns_ = 0;
 };
 
@@ -130,7 +142,11 @@ result<std::unique_ptr<runner_client>> sandboxed_runner::start(const runner_opti
     made->fences_.push_back({loaded.header.value, options.workspace_bytes, "the workspace"});
     made->fixed_fences_ = 1;
     clockid_t clock{};
-    if (const auto pid = made->tree_->command_pid(); pid && ::clock_getcpuclockid(*pid, &clock) == 0) made->cpu_clock_ = clock;
+    if (const auto pid = made->tree_->command_pid(); pid && ::clock_getcpuclockid(*pid, &clock) == 0) {
+      made->cpu_clock_ = clock;
+      made->pid_ = *pid;
+      made->pidfd_ = descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
+    }
   } else if (made->load_error_) {
     return fail(fault::bad_request, *made->load_error_);
   } else if (made->death_->status == call_status::lost) {
@@ -141,6 +157,7 @@ result<std::unique_ptr<runner_client>> sandboxed_runner::start(const runner_opti
 
 bool sandboxed_runner::exchange(const request_message& request, std::uint64_t sequence, double timeout_s, answer_message& answer,
                                 double& wall_ns) {
+  thaw();
   // A message that waits before anything was asked is not an answer: it would stop the clock at once.
   bool answered = false;
   if (death_ || !take_messages(0, answer, answered)) return false;
@@ -239,6 +256,7 @@ result<std::uint32_t> sandboxed_runner::map(const shared_buffer& buffer) {
   buffers_.emplace(&buffer, number);
   answer_message answer;
   if (death_) return number;
+  thaw();
   if (!channel_.send(request.bytes(), buffer.descriptor())) {
     end_by_itself();
   } else if (await(sequence_, monotonic_s() + setup_request_timeout_s, answer)) {
@@ -375,7 +393,32 @@ double sandboxed_runner::cpu_ns() const {
   return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
 }
 
+bool sandboxed_runner::freeze() {
+  if (death_ || !cpu_clock_) return false;
+  if (frozen_) return true;
+  frozen_ = true;
+  if (!stop_process(pid_, pidfd_, freeze_timeout_s)) {
+    bool answered = false;
+    answer_message unasked;
+    if (take_messages(0, unasked, answered)) end_by_kill(call_status::lost, "a runner could not be stopped");
+    return false;
+  }
+  cpu_at_freeze_ns_ = cpu_ns();
+  return true;
+}
+
+void sandboxed_runner::thaw() {
+  if (!frozen_) return;
+  frozen_ = false;
+  if (!death_) continue_process(pidfd_);
+}
+
+std::vector<executable_mapping> sandboxed_runner::executable_mappings() const {
+  return death_ || pid_ < 0 ? std::vector<executable_mapping>() : harness::executable_mappings(pid_);
+}
+
 bool sandboxed_runner::settle(double timeout_s) {
+  if (frozen_) return true;
   const double deadline = monotonic_s() + timeout_s;
   for (double before = cpu_ns(); !death_ && cpu_clock_;) {
     const timespec look_period{0, settle_look_ns};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/harness/frozen_process.hpp"
 #include "backends/harness/shared_buffer.hpp"
 #include "config/dtype.hpp"
 #include "config/error.hpp"
@@ -42,7 +43,7 @@ struct runner_options {
 
 enum class call_status : std::uint8_t {
   ok,
-  refused,         ///< launch returned non-zero
+  refused,         ///< launch returned non-zero, or the kernel needs an instruction that this processor lacks
   crashed,         ///< died by a signal
   out_of_bounds,   ///< died by a fault on a guard page of a buffer
   exited,          ///< ended without answering (_exit, abort is `crashed`)
@@ -74,12 +75,20 @@ class runner_client {
   [[nodiscard]] virtual result<void> drop_sets() = 0;
   /// Calls launch once for each number in `sets`, in that order, in one batch under one outside clock.
   [[nodiscard]] virtual call_result call(const std::vector<int>& sets, double timeout_s) = 0;
-  /// False after any result other than ok and refused.
+  /// False after any result other than ok and a refusal by return value.
   [[nodiscard]] virtual bool alive() const = 0;
   /// Bounded tail of what the process wrote to stdout and stderr.
   [[nodiscard]] virtual std::string output_tail() = 0;
   /// CPU time of the runner's process since it began, all threads; 0 when it has ended.
   [[nodiscard]] virtual double cpu_ns() const = 0;
+  /// Stops every thread of the runner until thaw() or the next call, so that the buffers hold what they held at the answer. False when it
+  /// has ended; one that can't be stopped is killed.
+  [[nodiscard]] virtual bool freeze() = 0;
+  virtual void thaw() = 0;
+  /// False when the runner used CPU time since freeze(): it had itself continued.
+  [[nodiscard]] virtual bool stayed_frozen() const = 0;
+  /// What the runner may execute, by the system's account; empty when it has ended.
+  [[nodiscard]] virtual std::vector<executable_mapping> executable_mappings() const = 0;
   /// Waits until the runner's threads are idle: idle OpenMP threads spin for a while (openmp_environment.cpp), which would run into the
   /// other leg's timed calls. False when it still uses CPU time after `timeout_s`: it works on after its answer.
   [[nodiscard]] virtual bool settle(double timeout_s) = 0;

@@ -61,7 +61,7 @@ struct answer_header {
   answer_kind kind;
   std::int32_t code;
   std::uint32_t count;  ///< values or bytes of text that follow
-  std::uint32_t reserved;
+  std::uint32_t reserved;  ///< fault by SIGILL: the first two bytes of the instruction
   std::uint64_t sequence;  ///< of the request
   std::uint64_t value;
 };

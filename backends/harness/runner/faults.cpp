@@ -22,6 +22,8 @@ void on_fault(int signal, siginfo_t* info, void*) {
   header.kind = harness::wire::answer_kind::fault;
   header.code = signal;
   header.value = reinterpret_cast<std::uint64_t>(info->si_addr);
+  // Which instruction: a trap that the compiler wrote is a crash, one that this processor does not know is something it lacks.
+  if (signal == SIGILL && info->si_code > 0) __builtin_memcpy(&header.reserved, info->si_addr, 2);
   (void)::send(harness::wire::control_descriptor, &header, sizeof header, MSG_NOSIGNAL | MSG_DONTWAIT);
   // Back to the default: the instruction is tried again on return and ends the process by its real signal.
   struct sigaction original {};
@@ -46,6 +48,7 @@ void report_faults() {
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGSEGV, &action, nullptr);
   ::sigaction(SIGBUS, &action, nullptr);
+  ::sigaction(SIGILL, &action, nullptr);
 }
 
 }  // namespace kernsmith::runner

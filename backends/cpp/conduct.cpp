@@ -1,0 +1,64 @@
+#include "backends/cpp/conduct.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace kernsmith::cpp {
+
+namespace {
+
+/// Idle pools spin for a while before they sleep, OpenMP's for some 100 us here. What works for longer is no pool between two calls.
+constexpr double busy_timeout_s = 1;
+
+/// What every compiled C++ kernel may be linked with: the languages' and OpenMP's run-time libraries, of GCC and of Clang. Vendors' and
+/// mathematical libraries are not among them: a candidate is what its source says.
+constexpr std::array<std::string_view, 18> runtime_libraries = {
+    "ld-linux", "libc.so",      "libm.so",        "libmvec.so", "libgomp.so", "libgcc_s.so",  "libstdc++.so", "libpthread.so", "libdl.so",
+    "librt.so", "libatomic.so", "libquadmath.so", "libomp.so",  "libc++.so",  "libc++abi.so", "libunwind.so", "libc-",         "libm-"};
+
+bool is_runtime(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  const std::string folder = file.parent_path().string();
+  if (folder.starts_with("/tmp") || folder.starts_with("/dev")) return false;  // where a candidate can write
+  return std::any_of(runtime_libraries.begin(), runtime_libraries.end(), [&](std::string_view known) { return name.starts_with(known); });
+}
+
+}  // namespace
+
+result<check_result> check_conduct(kernel_process& process, const std::filesystem::path& library) {
+  check_result check;
+  const auto cheating = [&](const char* rule, std::string detail) {
+    check.outcome = "cheating";
+    check.rule = rule;
+    check.detail = std::move(detail);
+    return check;
+  };
+  const std::vector<harness::executable_mapping> mappings = process.executable_mappings();
+  if (mappings.empty()) {
+    // It may have ended by itself since its last answer.
+    auto called = process.call({}, busy_timeout_s);
+    if (!called) return tl::unexpected(called.error());
+    if (called->status == harness::call_status::ok)
+      return fail(fault::infrastructure, "the system gives no account of what a runner executes");
+    check.outcome = outcome_of(called->status);
+    check.detail = "after it had answered: " + called->detail;
+    return check;
+  }
+  for (const harness::executable_mapping& mapping : mappings) {
+    const std::filesystem::path file = mapping.path;
+    if (mapping.path.empty()) return cheating("foreign_code", "the process has executable memory that no file stands behind");
+    if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file)) continue;
+    return cheating("foreign_code", fmt::format("the process has loaded {}, which was not built from its source", mapping.path));
+  }
+  if (!process.settle(busy_timeout_s)) {
+    return cheating("busy_after_return",
+                    fmt::format("its threads still use the processor {} s after launch has returned; a pool of threads must come to rest",
+                                busy_timeout_s));
+  }
+  return check;
+}
+
+}  // namespace kernsmith::cpp

@@ -1,0 +1,16 @@
+// What a candidate's process does beside its answers: code that was not built from its source, work that goes on after its answer.
+#pragma once
+
+#include <filesystem>
+
+#include "backends/cpp/kernel_process.hpp"
+#include "backends/cpp/verification.hpp"
+
+namespace kernsmith::cpp {
+
+/// After a call that was right. `cheating` with rule `foreign_code` when the process can execute files that are neither its own library nor
+/// the compiler's run-time libraries, or memory without a file; `busy_after_return` when it still works a second after its answer.
+/// Infrastructure when the system gives no account of it: nothing looked at is no evidence.
+[[nodiscard]] result<check_result> check_conduct(kernel_process& process, const std::filesystem::path& library);
+
+}  // namespace kernsmith::cpp

@@ -1,0 +1,82 @@
+#include "backends/harness/frozen_process.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+namespace kernsmith::harness {
+
+namespace {
+
+constexpr long look_period_ns = 5'000;
+
+/// The state letter in /proc/PID/task/TID/stat stands behind the name, which may itself hold parentheses.
+char state_of(const std::string& path) {
+  const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.open()) return 'X';  // has ended
+  char text[256];
+  const ssize_t got = ::read(file.get(), text, sizeof text - 1);
+  if (got <= 0) return 'X';
+  text[got] = '\0';
+  const char* const name_end = std::strrchr(text, ')');
+  return name_end != nullptr && name_end + 2 < text + got ? name_end[2] : '?';
+}
+
+bool stands_still(const std::string& tasks) {
+  DIR* const directory = ::opendir(tasks.c_str());
+  if (directory == nullptr) return true;
+  bool still = true;
+  while (const dirent* entry = still ? ::readdir(directory) : nullptr) {
+    if (entry->d_name[0] == '.') continue;
+    const char state = state_of(tasks + '/' + entry->d_name + "/stat");
+    still = state == 'T' || state == 't' || state == 'Z' || state == 'X';
+  }
+  ::closedir(directory);
+  return still;
+}
+
+}  // namespace
+
+bool stop_process(int pid, const descriptor& pidfd, double timeout_s) {
+  if (!pidfd.open() || ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGSTOP, nullptr, 0) != 0) return false;
+  const std::string tasks = fmt::format("/proc/{}/task", pid);
+  const double deadline_s = monotonic_s() + timeout_s;
+  while (!stands_still(tasks)) {
+    if (monotonic_s() >= deadline_s) return false;
+    const timespec look{0, look_period_ns};
+    ::nanosleep(&look, nullptr);
+  }
+  return true;
+}
+
+void continue_process(const descriptor& pidfd) {
+  if (pidfd.open()) ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGCONT, nullptr, 0);
+}
+
+std::vector<executable_mapping> executable_mappings(int pid) {
+  std::vector<executable_mapping> found;
+  std::ifstream file(fmt::format("/proc/{}/maps", pid));
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream fields(line);
+    std::string range, rights, offset, device, inode, path;
+    fields >> range >> rights >> offset >> device >> inode >> std::ws;
+    std::getline(fields, path);
+    if (rights.size() < 3 || rights[2] != 'x') continue;
+    if (path == "[vdso]" || path == "[vsyscall]") continue;
+    if (path.starts_with("[")) path.clear();  // [stack], [heap], [anon:...]
+    const executable_mapping one{path};
+    if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(one);
+  }
+  return found;
+}
+
+}  // namespace kernsmith::harness

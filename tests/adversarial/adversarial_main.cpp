@@ -1,0 +1,136 @@
+// The adversarial suite: every fixture is built and evaluated as a search would, and must get its word. Prints a table and counts what it
+// examined; a suite that examined nothing, or left one out, has failed.
+//
+//     test_adversarial [--only TEXT] [--repeat N] [--cache FOLDER]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string_view>
+
+#include "adversarial_fixture.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace kernsmith;
+using adversarial::fixture;
+
+/// Short, so that what hangs does not hold the suite: the same code path as the usual limits.
+constexpr double call_timeout_s = 2, build_timeout_s = 12;
+constexpr std::int64_t memory_limit_bytes = std::int64_t{1} << 30;
+
+struct arguments {
+  std::string only;
+  int repeat = 1;
+  fs::path cache = fs::path(KERNSMITH_BINARY_DIR) / "adversarial-cache";
+};
+
+struct verdict {
+  std::string outcome, rule, detail;
+  double seconds = 0;
+  bool right = false;
+};
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// Problems are opened once and serve all their fixtures, as they do in a search: a fixture must not spoil the next one's evaluation.
+class evaluators {
+ public:
+  explicit evaluators(fs::path cache) : cache_(std::move(cache)) {}
+  result<cpp::evaluator*> of(const std::string& problem_name) {
+    auto& known = open_[problem_name];
+    if (known) return known.get();
+    auto p = load_problem(fs::path(KERNSMITH_SOURCE_DIR) / "tests/adversarial/problems" / (problem_name + ".toml"));
+    if (!p) return tl::unexpected(p.error());
+    cpp::evaluator_options options;
+    options.cache = cache_;
+    options.call_timeout_s = call_timeout_s;
+    options.build_timeout_s = build_timeout_s;
+    options.memory_limit_bytes = memory_limit_bytes;
+    auto made = cpp::evaluator::open(*p, options);
+    if (!made) return tl::unexpected(made.error());
+    known = std::move(*made);
+    return known.get();
+  }
+
+ private:
+  fs::path cache_;
+  std::map<std::string, std::unique_ptr<cpp::evaluator>> open_;
+};
+
+verdict judge(evaluators& all, const fixture& f) {
+  verdict v;
+  const double began_s = now_s();
+  const auto broken = [&](const error& why) {
+    v.outcome = "ERROR";
+    v.detail = why.message;
+    v.seconds = now_s() - began_s;
+    return v;
+  };
+  auto evaluator = all.of(f.problem);
+  if (!evaluator) return broken(evaluator.error());
+  auto built = (*evaluator)->build(f.source);
+  if (!built) return broken(built.error());
+  auto evaluated = (*evaluator)->evaluate(*built, f.how);
+  if (!evaluated) return broken(evaluated.error());
+  v.outcome = evaluated->outcome;
+  v.rule = evaluated->rule;
+  v.detail = evaluated->detail;
+  v.seconds = now_s() - began_s;
+  v.right = std::find(f.expect.begin(), f.expect.end(), v.outcome) != f.expect.end() &&
+            (v.outcome == "cheating" ? f.rule == v.rule : v.rule.empty());
+  if (v.outcome != "passed" && v.detail.empty()) v.right = false;  // a refusal without a reason helps nobody
+  return v;
+}
+
+void print(const fixture& f, const verdict& v) {
+  constexpr std::size_t detail_width = 110;
+  const std::string got = v.rule.empty() ? v.outcome : fmt::format("{}:{}", v.outcome, v.rule);
+  std::string wanted = fmt::format("{}", fmt::join(f.expect, " or "));
+  if (!f.rule.empty()) wanted += ":" + f.rule;
+  std::string detail = v.detail.substr(0, v.right ? detail_width : std::string::npos);
+  std::replace(detail.begin(), detail.end(), '\n', ' ');
+  fmt::print("{} {:<42} {:<32} {:>6.2f} s  {}\n", v.right ? "ok   " : "WRONG", f.name, got, v.seconds, detail);
+  if (!v.right) fmt::print("      must get {}: {}\n", wanted, f.why);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  arguments given;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string_view key = argv[i];
+    if (key == "--only") given.only = argv[i + 1];
+    if (key == "--repeat") given.repeat = std::max(1, std::atoi(argv[i + 1]));
+    if (key == "--cache") given.cache = argv[i + 1];
+  }
+  auto fixtures = adversarial::load_fixtures(fs::path(KERNSMITH_SOURCE_DIR) / "tests/adversarial");
+  if (!fixtures) {
+    fmt::print("{}\n", fixtures.error().message);
+    return 1;
+  }
+  evaluators all(given.cache);
+  std::size_t examined = 0, wrong = 0, wanted = 0, failing = 0, invented = 0;
+  for (int round = 0; round < given.repeat; ++round) {
+    for (const fixture& f : *fixtures) {
+      if (f.name.find(given.only) == std::string::npos) continue;
+      ++wanted;
+      const verdict v = judge(all, f);
+      ++examined;
+      wrong += v.right ? 0 : 1;
+      failing += f.name.starts_with("must_fail/") ? 1 : 0;
+      invented += f.origin == "invented" ? 1 : 0;
+      print(f, v);
+    }
+  }
+  fmt::print("{} examined ({} must fail, {} must pass; {} of our own invention) of {}, {} wrong\n", examined, failing, examined - failing,
+             invented, wanted, wrong);
+  return examined == 0 || examined != wanted || wrong > 0 ? 1 : 0;
+}

@@ -1,0 +1,25 @@
+// expect: resource_limit
+// problem: affine
+// effort: search
+// origin: contract
+// why: 200 MB of output in every call
+#include "kernsmith_kernel.h"
+
+#include <unistd.h>
+#include <cstring>
+
+static void honest(const float* x, float* y, long B, long N) {
+  for (long b = 0; b < B; ++b)
+    for (long n = 0; n < N; ++n) y[b * N + n] = 2 * x[b * N + n] + x[b * N];
+}
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* ctx) {
+  const float* x = static_cast<const float*>(in[0].data);
+  float* y = static_cast<float*>(out[0].data);
+  const long B = ctx->axes[0], N = ctx->axes[1];
+  static char block[1 << 16];
+  memset(block, 'z', sizeof block);
+  for (int i = 0; i < 3200; ++i) (void)!write(i % 2 + 1, block, sizeof block);
+  honest(x, y, B, N);
+  return 0;
+}

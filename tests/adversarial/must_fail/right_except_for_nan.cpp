@@ -1,0 +1,16 @@
+// expect: wrong_values
+// problem: logarithm
+// effort: search
+// origin: contract
+// why: gives a number where the answer is NaN
+#include "kernsmith_kernel.h"
+
+#include <math.h>
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* ctx) {
+  const float* x = static_cast<const float*>(in[0].data);
+  float* y = static_cast<float*>(out[0].data);
+  const long N = ctx->axes[0];
+  for (long i = 0; i < N; ++i) y[i] = logf(fabsf(x[i]));
+  return 0;
+}

@@ -1,0 +1,15 @@
+// expect: wrong_values
+// problem: affine
+// effort: search
+// origin: contract
+// why: writes zeros, which loose tolerances take for small numbers
+#include "kernsmith_kernel.h"
+
+#include <cstring>
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* ctx) {
+  float* y = static_cast<float*>(out[0].data);
+  const long B = ctx->axes[0], N = ctx->axes[1];
+  memset(y, 0, static_cast<size_t>(B * N) * 4);
+  return 0;
+}
