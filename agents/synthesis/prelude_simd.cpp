@@ -34,15 +34,20 @@ static inline vi ks_lanes() {  // 0, 1, 2, ...
 }
 static inline vi vfirst(int n) { return ks_lanes() < n; }  // mask of the first n lanes
 
-// A NaN in either operand gives NaN, as the definition language has it.
-static inline vf vmin(vf a, vf b) { return (a < b) | (a != a) ? a : b; }
-static inline vf vmax(vf a, vf b) { return (a > b) | (a != a) ? a : b; }
-static inline vi vmin(vi a, vi b) { return a < b ? a : b; }
-static inline vi vmax(vi a, vi b) { return a > b ? a : b; }
 // One instruction; the second operand wins when either is NaN: vmax_raw(x, m) keeps m when x is
 // NaN, vmax_raw(m, x) takes x.
-static inline vf vmin_raw(vf a, vf b) { return a < b ? a : b; }
-static inline vf vmax_raw(vf a, vf b) { return a > b ? a : b; }
+#if KS_AVX512
+static inline vf vmin_raw(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }
+static inline vf vmax_raw(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
+#else
+static inline vf vmin_raw(vf a, vf b) { return (vf)_mm256_min_ps((__m256)a, (__m256)b); }
+static inline vf vmax_raw(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
+#endif
+// A NaN in either operand gives NaN, as the definition language has it.
+static inline vf vmin(vf a, vf b) { return vselect(a != a, a, vmin_raw(a, b)); }
+static inline vf vmax(vf a, vf b) { return vselect(a != a, a, vmax_raw(a, b)); }
+static inline vi vmin(vi a, vi b) { return a < b ? a : b; }
+static inline vi vmax(vi a, vi b) { return a > b ? a : b; }
 static inline vf vabs(vf x) { return (vf)((vi)x & 0x7fffffff); }
 static inline vi vabs(vi x) { return x < 0 ? -x : x; }
 static inline vf vcopysign(vf magnitude, vf sign) { return (vf)(((vi)magnitude & 0x7fffffff) | ((vi)sign & (int32_t)0x80000000)); }

@@ -24,12 +24,17 @@ static inline vl ks_lanes64() {  // 0, 1, 2, ...
 static inline vl vfirstd(int n) { return ks_lanes64() < n; }  // mask of the first n lanes
 
 // NaN: as for floats.
-static inline vd vmin(vd a, vd b) { return (a < b) | (a != a) ? a : b; }
-static inline vd vmax(vd a, vd b) { return (a > b) | (a != a) ? a : b; }
+#if KS_AVX512
+static inline vd vmin_raw(vd a, vd b) { return (vd)_mm512_min_pd((__m512d)a, (__m512d)b); }
+static inline vd vmax_raw(vd a, vd b) { return (vd)_mm512_max_pd((__m512d)a, (__m512d)b); }
+#else
+static inline vd vmin_raw(vd a, vd b) { return (vd)_mm256_min_pd((__m256d)a, (__m256d)b); }
+static inline vd vmax_raw(vd a, vd b) { return (vd)_mm256_max_pd((__m256d)a, (__m256d)b); }
+#endif
+static inline vd vmin(vd a, vd b) { return vselect(a != a, a, vmin_raw(a, b)); }
+static inline vd vmax(vd a, vd b) { return vselect(a != a, a, vmax_raw(a, b)); }
 static inline vl vmin(vl a, vl b) { return a < b ? a : b; }
 static inline vl vmax(vl a, vl b) { return a > b ? a : b; }
-static inline vd vmin_raw(vd a, vd b) { return a < b ? a : b; }
-static inline vd vmax_raw(vd a, vd b) { return a > b ? a : b; }
 static inline vd vabs(vd x) { return (vd)((vl)x & INT64_MAX); }
 static inline vl vabs(vl x) { return x < 0 ? -x : x; }
 static inline vd vcopysign(vd magnitude, vd sign) { return (vd)(((vl)magnitude & INT64_MAX) | ((vl)sign & INT64_MIN)); }

@@ -45,14 +45,16 @@ class row_grammar final : public group_grammar {
     add("unroll", {1, 2, 4, 8}, {}, 4, 2.0, "vectors per step of a sweep, or per strip of rows");
     if (streams(p)) {
       add("stores", {0, 1, 2}, {"cached", "streaming", "streaming_large"}, 2, 1.0,
-          "write outputs through the caches, past them, or past them when larger than half the last level");
+          "write outputs through the caches, past them, or past them when they take a quarter of the last level or more");
     }
     if (divides_by_row_value(p))
       add("division", {0, 1}, {"exact", "reciprocal"}, 1, 0.5, "divide by a row value, or multiply with its inverse");
     if (across && multiplies_powers(p))
       add("product", {0, 1}, {"powers", "logarithms"}, 1, 1.5, "multiply powers, or add their logarithms and take one exponential");
     if (inner && !row::next_row_loads(p, row::schedule(p, row::plan_with(row::lanes::inner))).empty())
-      add("next_row", {0, 1}, {"no", "prefetch"}, 1, 1.0, "ask for the next row's inputs while this row's second sweep runs");
+      add("next_row", {0, 1}, {"no", "prefetch"}, 1, 1.0, "ask for the next row's inputs while a sweep of this row computes");
+    if (inner && row::find_deferral(p, row::schedule(p, row::plan_with(row::lanes::inner))))
+      add("last_sweep", {0, 1}, {"own", "behind"}, 1, 1.5, "the last sweep of a row by itself, or inside an earlier sweep of the next row");
     if (inner && row::find_late_nan(p))
       add("nan", {0, 1}, {"each", "late"}, 1, 1.0, "look for NaN in each comparison of a maximum, or in the sum that follows it");
     if (inner) add("chunk", {0, 1, 4, 16, 64}, {}, 0, 0.5, "rows per scheduling chunk; 0: one even share per thread");
@@ -82,7 +84,7 @@ class row_grammar final : public group_grammar {
     const bool logs = where == row::lanes::across && product != chosen.end() && product->second != 0;
     for (const decision& d : decisions(ir, group, machine)) {
       const std::string what = d.name.substr(group.name.size() + 1);
-      const bool for_inner = what == "chunk" || what == "next_row" || what == "division" || what == "nan",
+      const bool for_inner = what == "chunk" || what == "next_row" || what == "last_sweep" || what == "division" || what == "nan",
                  for_across = what == "span" || what == "prefetch" || what == "block" || what == "product";
       const bool without_sweeps = searches(group, chosen) && (what == "lanes" || what == "prefetch" || what == "block" || what == "fixed" ||
                                                               what == "chunk" || what == "division");
@@ -106,6 +108,7 @@ class row_grammar final : public group_grammar {
     base.how = static_cast<row::stores>(value("stores", 0));
     base.reciprocal = value("division", 0) != 0;
     base.next_row = base.where == row::lanes::inner && value("next_row", 0) != 0;
+    base.behind = base.where == row::lanes::inner && value("last_sweep", 0) != 0;
     base.late_nan = base.where == row::lanes::inner && value("nan", 0) != 0;
     base.chunk = value("chunk", 0);
     base.span = value("span", preferred_span(p));
@@ -120,7 +123,9 @@ class row_grammar final : public group_grammar {
       base.fixed_class = fixed_class(p);
       base.fixed = p.common_extent(base.fixed_class);
     }
-    return row::emit_source(p, row::schedule(p, base), machine);
+    row::plan chosen_plan = row::schedule(p, base);
+    chosen_plan.behind = chosen_plan.behind && row::find_deferral(p, chosen_plan);
+    return row::emit_source(p, chosen_plan, machine);
   }
 
  private:

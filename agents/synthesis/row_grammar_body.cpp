@@ -4,11 +4,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "agents/synthesis/prelude.hpp"
 #include "agents/synthesis/row_grammar_reduce.hpp"
 
 namespace kernsmith::agents::row {
+namespace {
+
+// Row buffers that alternate lie half a page apart, so that their stores don't look like the other's loads to the processor.
+constexpr int page_bytes = 4096;
+
+}  // namespace
+
+bool mentions_word(const std::string& text, const std::string& word) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const bool starts = at == 0 || !is_word(text[at - 1]);
+    const bool ends = at + word.size() == text.size() || !is_word(text[at + word.size()]);
+    if (starts && ends) return true;
+  }
+  return false;
+}
 
 int body_writer::last_stage() const {
   int last = 0;
@@ -44,7 +61,15 @@ void body_writer::declare_buffers(text_block& out) {
       std::string count;
       for (const int c : w.over) count += (count.empty() ? "" : " * ") + write_.class_extent(c);
       count += plan_.where == lanes::across ? " * V * W" : " + W";
-      out.line(fmt::format("{0}* const {1}_buffer = row_buffer<{2}, {0}>({3});", element, write_.stem(s.tensor), which++, count));
+      const std::string stem = write_.stem(s.tensor);
+      if (buffered_for_deferred(i)) {
+        const int page = page_bytes / (p_.wide ? 8 : 4);
+        out.line(fmt::format("const int64_t {0}_half = ({1} + {2}) / {3} * {3} + {4};", stem, count, page - 1, page, page / 2));
+        out.line(
+            fmt::format("{0}* const {1}_buffer = row_buffer<{2}, {0}>(2 * {1}_half) + waiting.turn * {1}_half;", element, stem, which++));
+      } else {
+        out.line(fmt::format("{0}* const {1}_buffer = row_buffer<{2}, {0}>({3});", element, stem, which++, count));
+      }
     }
 }
 
@@ -150,7 +175,12 @@ std::string body_writer::row() {
   for (int stage = 0; stage <= last_stage(); ++stage) {
     points_inner(out, stage);
     for (const sweep& w : plan_.sweeps)
-      if (w.stage == stage + 1) sweep_inner(out, w);
+      if (w.stage == stage + 1 && !is_deferred(w)) sweep_inner(out, w);
+  }
+  if (plan_.behind) {
+    std::string values;
+    for (const auto& [type, name] : deferred().values) values += ", " + name;
+    out.line(fmt::format("waiting = {{true, 1 - waiting.turn, row_number{}}};", values));
   }
   return out.text();
 }

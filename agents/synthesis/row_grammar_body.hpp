@@ -14,6 +14,19 @@ namespace kernsmith::agents::row {
 /// Stands in the text of row() or strip() for the call of the same function with kExact set.
 inline constexpr const char* restart_call = "@restart@";
 
+/// Stands in the text of row() for the call that makes the last sweep of the row before.
+inline constexpr const char* deferred_call = "@last sweep@";
+
+/// Does the text hold the word, not as a part of a longer one?
+[[nodiscard]] bool mentions_word(const std::string& text, const std::string& word);
+
+/// The last sweep of a row as a function object that runs later: the statements that make it, and what it needs from its row.
+struct deferred_sweep {
+  std::string code;
+  std::string extent;                                       ///< of the swept index
+  std::vector<std::pair<std::string, std::string>> values;  ///< (type, name)
+};
+
 class body_writer {
  public:
   body_writer(const row_program& p, const plan& chosen) : p_(p), plan_(chosen), write_(p, chosen) {}
@@ -21,6 +34,8 @@ class body_writer {
   /// Statements of the function's body, at depth 1.
   [[nodiscard]] std::string row();
   [[nodiscard]] std::string strip();
+  /// Only with plan::behind.
+  [[nodiscard]] deferred_sweep deferred();
   /// Members of the state in which a strip waits for its next block: (type, name) pairs, each an array over the strip's vectors.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> strip_state() const;
   [[nodiscard]] const std::set<std::string>& preludes() const { return write_.preludes; }
@@ -39,6 +54,10 @@ class body_writer {
   void store_lanes(text_block& out, const row_statement& s, const std::string& value, value_class type, int lane);
 
   void sweep_inner(text_block& out, const sweep& w);
+  void ask_for_next_row(text_block& body, const sweep& w);
+  [[nodiscard]] bool is_deferred(const sweep& w) const;
+  [[nodiscard]] bool carries_deferred(const sweep& w) const;
+  [[nodiscard]] bool buffered_for_deferred(int statement) const;
   [[nodiscard]] bool overlooks_nan(int statement) const;
   void declare_inner(text_block& out, const sweep& w);
   void step_sinks_inner(lane_scope& scope, const sweep& w);

@@ -252,7 +252,7 @@ inline V prefix(V x, V neutral, F merge) {
   return x;
 }
 )text"},
-    {"row_buffer", R"text(// Memory of this thread's own, 64-byte aligned, kept between calls.
+    {"row_buffer", R"text(// Memory of this thread's own, page aligned, kept between calls.
 template <int kWhich, class T>
 inline T* row_buffer(int64_t count) {
   struct memory {
@@ -263,7 +263,7 @@ inline T* row_buffer(int64_t count) {
   static thread_local memory own;
   if (own.count < count) {
     std::free(own.data);
-    own.data = static_cast<T*>(std::aligned_alloc(64, (size_t(count) * sizeof(T) + 63) / 64 * 64));
+    own.data = static_cast<T*>(std::aligned_alloc(4096, (size_t(count) * sizeof(T) + 4095) / 4096 * 4096));
     own.count = own.data != nullptr ? count : 0;
     if (own.data == nullptr) std::abort();
   }

@@ -172,20 +172,17 @@ void body_writer::sweep_inner(text_block& out, const sweep& w) {
     put(fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0}) {{", index, from, to));
     ++depth;
   }
+  const bool carries = carries_deferred(w);
+  if (carries) {
+    put("const bool waits = waiting.waits;");
+    put(fmt::format("const auto behind = {};", deferred_call));
+  }
   const std::string begin = w.over.size() == 1 ? "part.begin" : "0", end = w.over.size() == 1 ? "part.end" : write_.class_extent(lane);
 
   text_block hoisted(depth), body(depth + (blocked ? 2 : 1));
   lane_scope scope{nullptr, &hoisted, &body, lane, &w, {}, {}};
   step_sinks_inner(scope, w);
-  if (plan_.next_row && &w == plan_.sweeps.data() + 1) {
-    const int row = p_.parallel.back();
-    for (const streamed_load& load : next_row_loads(p_, plan_)) {
-      const row_statement& s = at(load.statement);
-      const std::string address =
-          write_.address(s, s.nodes[static_cast<std::size_t>(load.node)], {{row, fmt::format("({} + 1)", write_.class_name(row))}});
-      body.line(fmt::format("__builtin_prefetch({}, 0, 2);  // the next row", address));
-    }
-  }
+  ask_for_next_row(body, w);
   out.append(hoisted);
   if (blocked) {
     put(fmt::format("for (int64_t block = {0}; block < {1}; block += {2}) {{", begin, end, inner_block));
@@ -198,9 +195,20 @@ void body_writer::sweep_inner(text_block& out, const sweep& w) {
   }
   const std::string from = blocked ? "block" : begin,
                     to = blocked ? fmt::format("std::min<int64_t>({}, block + {})", end, inner_block) : end;
-  put(fmt::format("each_vector<U>({}, {}, [&](int64_t {}, int lanes, int u) __attribute__((always_inline)) {{", from, to, name));
+  const std::string step = fmt::format("[&](int64_t {}, int lanes, int u) __attribute__((always_inline)) {{", name);
+  put(carries ? "const auto step = " + step : fmt::format("each_vector<U>({}, {}, {}", from, to, step));
   out.append(body);
-  put("});");
+  put(carries ? "};" : "});");
+  if (carries) {
+    put("if (waits) {");
+    put(fmt::format("  each_vector<U>({}, {}, {}", from, to, step));
+    put(fmt::format("    step({}, lanes, u);", name));
+    put(fmt::format("    behind({}, lanes, u);  // the row before", name));
+    put("  });");
+    put("} else {");
+    put(fmt::format("  each_vector<U>({}, {}, step);", from, to));
+    put("}");
+  }
   if (blocked) {
     for (const int i : w.sinks)
       if (at(i).kind == role::reduce && is_compensated(p_, at(i)))
@@ -213,6 +221,7 @@ void body_writer::sweep_inner(text_block& out, const sweep& w) {
     put("}");
   }
   out.line("}");
+  if (carries) out.line("waiting.waits = false;");
   finish_inner(out, w);
 }
 

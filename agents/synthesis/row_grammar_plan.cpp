@@ -280,27 +280,6 @@ bool is_power_product(const row_program& p, const row_statement& s) {
   return body.kind == expression_kind::call && body.op == operation::pow;
 }
 
-std::vector<streamed_load> next_row_loads(const row_program& p, const plan& chosen) {
-  std::vector<streamed_load> found;
-  if (chosen.where != lanes::inner || p.parallel.empty() || chosen.sweeps.size() < 2 || chosen.sweeps[0].over != chosen.sweeps[1].over)
-    return found;
-  const sweep& first = chosen.sweeps[0];
-  std::vector<int> statements = first.sinks;
-  statements.insert(statements.end(), first.needed.begin(), first.needed.end());
-  std::set<int> tensors;
-  for (const int i : statements) {
-    const row_statement& s = p.statements[static_cast<std::size_t>(i)];
-    for (std::size_t n = 0; n < s.nodes.size(); ++n) {
-      const expression& e = s.nodes[n];
-      if (e.kind != expression_kind::load || p.written_by(e.symbol) >= 0 || s.kind == role::nested) continue;
-      const bool rows =
-          access_of(p, s, e, p.parallel.back()) == access::strided && access_of(p, s, e, first.over.back()) == access::contiguous;
-      if (rows && tensors.insert(e.symbol).second) found.push_back({i, static_cast<int>(n)});
-    }
-  }
-  return found;
-}
-
 bool streamable(const row_program& p, const plan& chosen, const row_statement& s) {
   if (chosen.how == stores::cached || !s.stored || p.tensor(s.tensor).type != (p.wide ? dtype::f64 : dtype::f32)) return false;
   if (s.kind == role::map || s.kind == role::scan) return true;

@@ -21,7 +21,7 @@ enum class lanes : std::uint8_t {
 enum class stores : std::uint8_t {
   cached,          ///< ordinary stores
   streaming,       ///< past the caches wherever alignment allows
-  streaming_large  ///< past the caches when the outputs are larger than half the last level
+  streaming_large  ///< past the caches when the outputs take a quarter of the last level or more
 };
 
 /// One pass over the swept indices of a row (or strip).
@@ -40,13 +40,15 @@ struct plan {
   int unroll = 4;  ///< vectors per step (inner) or per strip (across)
   stores how = stores::cached;
   bool reciprocal = true;    ///< divide by a row value by multiplying with its inverse
-  bool next_row = false;     ///< lanes::inner: the second sweep asks for the next row's inputs, see next_row_loads
+  bool next_row = false;     ///< lanes::inner: a sweep asks for the next row's inputs, see next_row_loads
+  bool behind = false;       ///< lanes::inner: the last sweep of a row runs inside an earlier sweep of the next one, see find_deferral
   bool late_nan = false;     ///< lanes::inner: maxima that overlook NaN at first, see find_late_nan
   bool log_product = false;  ///< lanes::across: products of powers as exponentials of sums, see is_power_product
   std::int64_t chunk = 0;    ///< rows per scheduling chunk; 0: one even share per thread
   std::int64_t span = 0;     ///< lanes::across: lanes per task
   std::int64_t block =
       0;  ///< lanes::across: swept elements that all strips of a task take in before the next ones; 0: each strip takes all
+  bool split_rows = false;    ///< lanes::across: threads share the swept index rather than the lanes while those fit one task
   std::int64_t prefetch = 0;  ///< gathered rows fetched ahead
   std::int64_t fixed = 0;     ///< extent for which a specialised copy is made (of class `fixed_class`)
   int fixed_class = -1;
@@ -87,8 +89,18 @@ struct streamed_load {
   int statement = -1;
   int node = -1;
 };
-/// The loads that a second sweep over the same indices can fetch ahead for the next row; empty when there is no such sweep.
+/// The loads that prefetching_sweep() can fetch ahead for the next row; empty when there is no such sweep.
 [[nodiscard]] std::vector<streamed_load> next_row_loads(const row_program& p, const plan& chosen);
+/// The sweep that asks for the next row: the second, or the one that carries the last sweep of the row before.
+[[nodiscard]] int prefetching_sweep(const row_program& p, const plan& chosen);
+
+/// A last sweep that only maps values that are then known, and an earlier sweep over the same index in which it can run for the row
+/// before: so that writing results, arithmetic and reading overlap.
+struct deferral {
+  int carrier = -1;  ///< position in plan::sweeps
+  int last = -1;     ///< position in plan::sweeps
+};
+[[nodiscard]] std::optional<deferral> find_deferral(const row_program& p, const plan& chosen);
 
 /// Are the values of this statement stored as whole aligned vectors of lane elements, so that streaming stores can be used (and are, by
 /// `chosen`)?

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "agents/synthesis/prelude.hpp"
 #include "agents/synthesis/row_grammar_body.hpp"
@@ -16,16 +15,8 @@ namespace {
 
 // Work below which threads that share a row cost more than they bring, in swept elements.
 constexpr int team_minimum = 16384;
-
-bool mentions_word(const std::string& text, const std::string& word) {
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-    const bool starts = at == 0 || !is_word(text[at - 1]);
-    const bool ends = at + word.size() == text.size() || !is_word(text[at + word.size()]);
-    if (starts && ends) return true;
-  }
-  return false;
-}
+// Outputs that take this part of the last-level cache (1 / it) push out what was read, and are themselves out before they are read.
+constexpr int streamed_share = 4;
 
 class source_writer {
  public:
@@ -38,7 +29,8 @@ class source_writer {
 
   emitted_group write() {
     const std::string code = inner_ ? body_.row() : body_.strip();
-    collect_parameters(code);
+    if (plan_.behind) deferred_ = body_.deferred();
+    collect_parameters(code + deferred_.code);
     std::string functions = piece_function(code) + "\n" + loop_function() + "\n" + entry_function();
     emitted_group group;
     group.preludes = support_preludes(p_.wide);
@@ -146,21 +138,48 @@ class source_writer {
   /// The function calls itself again with kExact set.
   std::string with_restart(std::string code) const {
     const std::string values = shared_template(true), more = values.empty() ? "" : values + ", ";
-    const std::string call = inner_ ? fmt::format("row<{}true>({}, row_number, crew)", more, arguments())
+    const std::string call = inner_ ? fmt::format("row<{}true>({}, row_number, crew{})", more, arguments(), waiting_argument())
                                     : fmt::format("strip<V, kFull, {}true>({}, row_number, first, count, crew)", more, arguments());
     if (const std::size_t at = code.find(restart_call); at != std::string::npos) code.replace(at, std::string(restart_call).size(), call);
+    if (const std::size_t at = code.find(deferred_call); at != std::string::npos)
+      code.replace(at, std::string(deferred_call).size(), last_sweep_call());
     return code;
+  }
+
+  std::string waiting_argument() const { return plan_.behind ? ", waiting" : ""; }
+  std::string last_sweep_call() const {
+    const std::string values = shared_template(true);
+    return fmt::format("last_sweep{}({}, waiting)", values.empty() ? "" : "<" + values + ">", arguments());
+  }
+
+  /// What a row leaves behind for its last sweep, that sweep as a function object, and the end of the last row.
+  std::string waiting_functions() const {
+    std::string text = "// A row whose last sweep is still to come: it runs beside a sweep of the next row.\nstruct waiting_row {\n";
+    text += "  bool waits = false;\n  int turn = 0;  // half of the row buffers\n  int64_t row_number = 0;\n";
+    for (const auto& [type, name] : deferred_.values) text += fmt::format("  {} {} = {{}};\n", type, name);
+    const std::string shared = shared_template(false), head = shared.empty() ? "" : fmt::format("template <{}>\n", shared);
+    text += fmt::format("}};\n{}inline auto last_sweep({}, const waiting_row& waiting) {{\n", head, declared());
+    text += fix_line() + "  [[maybe_unused]] const int64_t row_number = waiting.row_number;\n" + decode();
+    for (const auto& [type, name] : deferred_.values) text += fmt::format("  const auto {0} = waiting.{0};\n", name);
+    text += deferred_.code + "}\n";
+    text += fmt::format("{}inline void finish_row({}, [[maybe_unused]] team& crew, const waiting_row& waiting) {{\n", head, declared());
+    text += fix_line() + "  if (!waiting.waits) return;\n";
+    text += fmt::format("  const range part = share(crew, {}, W);\n", deferred_.extent);
+    text += fmt::format("  each_vector<{}>(part.begin, part.end, {});\n}}\n", plan_.unroll, last_sweep_call());
+    return text;
   }
 
   std::string piece_function(const std::string& code) {
     std::string text;
     const std::string shared = shared_template(false);
     if (inner_) {
-      text += "// One row.\n";
+      if (plan_.behind) text += waiting_functions();
+      text += plan_.behind ? "// One row but for its last sweep, and the last sweep of the row before.\n" : "// One row.\n";
       const std::string exact = plan_.late_nan ? "bool kExact = false" : "";
       const std::string both = shared + (shared.empty() || exact.empty() ? "" : ", ") + exact;
       if (!both.empty()) text += fmt::format("template <{}>\n", both);
-      text += fmt::format("inline void row({}, [[maybe_unused]] int64_t row_number, [[maybe_unused]] team& crew) {{\n", declared());
+      text += fmt::format("inline void row({}, [[maybe_unused]] int64_t row_number, [[maybe_unused]] team& crew{}) {{\n", declared(),
+                          plan_.behind ? ", waiting_row& waiting" : "");
       text += fix_line();
       text += fmt::format("  [[maybe_unused]] constexpr int U = {};  // vectors per step\n", plan_.unroll);
     } else {
@@ -212,20 +231,28 @@ class source_writer {
   std::string inner_loops() const {
     const std::string values = shared_template(true);
     const std::string call =
-        fmt::format("row{}({}, row_number, crew);\n", values.empty() ? (plan_.late_nan ? "<>" : "") : "<" + values + ">", arguments());
+        fmt::format("row{}({}, row_number, crew{});\n", values.empty() ? (plan_.late_nan ? "<>" : "") : "<" + values + ">", arguments(),
+                    waiting_argument());
+    const auto finish = [&](const char* indent) {
+      return plan_.behind
+                 ? fmt::format("{}finish_row{}({}, crew, waiting);\n", indent, values.empty() ? "" : "<" + values + ">", arguments())
+                 : std::string();
+    };
     std::string text = fmt::format("  const int64_t rows = {};\n", product(rows()));
     if (teams_allowed()) {
       text += fmt::format("  if (threads > 1 && rows < 2 * threads && {} >= {}) {{  // few long rows: all threads share each\n",
                           product(plan_.sweeps.front().over), team_minimum);
       text += team_start();
-      text += "      for (int64_t row_number = 0; row_number < rows; ++row_number) " + call + fence("      ") +
+      if (plan_.behind) text += "      waiting_row waiting;\n";
+      text += "      for (int64_t row_number = 0; row_number < rows; ++row_number) " + call + finish("      ") + fence("      ") +
               "    }\n    std::free(slots);\n    return;\n  }\n";
     }
     const std::string schedule = plan_.chunk > 0 ? fmt::format("schedule(static, {})", plan_.chunk) : std::string("schedule(static)");
     text += "#pragma omp parallel num_threads(threads)\n  {\n    team crew;\n";
-    text += fmt::format("#pragma omp for {}\n", schedule);
+    if (plan_.behind) text += "    waiting_row waiting;\n";
+    text += fmt::format("#pragma omp for {}{}\n", schedule, plan_.behind ? " nowait" : "");
     text += "    for (int64_t row_number = 0; row_number < rows; ++row_number) " + call;
-    return text + fence("    ") + "  }\n";
+    return text + finish("    ") + fence("    ") + "  }\n";
   }
 
   std::string strip_call(const char* vectors, const char* full, const char* first, const char* count, const std::string& more) const {
@@ -302,11 +329,13 @@ class source_writer {
         kept += (kept.empty() ? "" : ", ") + p_.tensor(p_.statements[static_cast<std::size_t>(i)].tensor).name;
     if (!kept.empty()) text += fmt::format("// Kept in a row buffer between sweeps: {}.\n", kept);
     if (streams_)
-      text += plan_.how == stores::streaming ? "// Outputs are stored past the caches where they are aligned.\n"
-                                             : "// Outputs larger than half the last-level cache are stored past the caches.\n";
+      text += plan_.how == stores::streaming
+                  ? "// Outputs are stored past the caches where they are aligned.\n"
+                  : "// Outputs that take a quarter of the last-level cache or more are stored past the caches.\n";
     if (plan_.log_product)
       text += "// Products of powers are exponentials of sums of logarithms; strips out of their range are computed again by powers.\n";
-    if (plan_.next_row) text += "// The second sweep asks for the next row.\n";
+    if (plan_.next_row) text += "// A sweep asks for the next row's inputs.\n";
+    if (plan_.behind) text += "// The last sweep of a row runs beside a sweep of the next one.\n";
     if (plan_.late_nan) text += "// The maximum overlooks NaN; rows whose sum is NaN are computed again exactly.\n";
     if (plan_.block > 0) text += fmt::format("// All strips of a task take in {} swept elements before any takes in more.\n", plan_.block);
     if (p_.search) text += "// Borders are sorted once and searched; right for borders in any order.\n";
@@ -328,7 +357,7 @@ class source_writer {
       if (shape.size() > 1) aligned += " && " + rows_of_vectors;
     }
     if (plan_.how == stores::streaming) return aligned.substr(4);
-    return fmt::format("{} > {}{}", bytes, machine_.l3_bytes / 2, aligned);
+    return fmt::format("{} >= {}{}", bytes, machine_.l3_bytes / streamed_share, aligned);
   }
 
   std::string entry_function() const {
@@ -370,6 +399,7 @@ class source_writer {
   body_writer body_;
   expression_writer write_;
   std::vector<parameter> parameters_;
+  deferred_sweep deferred_;
   bool inner_ = true;
   bool streams_ = false;
   std::string fixed_;  ///< emitted name of the axis that is specialised

@@ -97,7 +97,7 @@ const std::set<std::string>& support_vocabulary() {
         "strip",     "run",      "compute",     "task",   "span",         "spans",         "rows", "extent", "piece",      "begin",
         "end",       "threads",  "kStream",     "kFixed", "kFull",        "past_caches",   "at",   "swept",  "ends",       "slots",
         "divide_by", "constant", "real",        "whole",  "real_element", "whole_element", "W",    "range",  "slot_bytes", "std",
-        "INT32_MAX", "INFINITY", "NAN"};
+        "INT32_MAX", "INFINITY", "NAN", "waiting", "waiting_row", "waits", "behind", "step", "last_sweep", "finish_row"};
     names.insert("i");  // the lane position in the task of rows side by side
     for (const support_function& f : support_functions()) {
       std::string_view words = f.names;
