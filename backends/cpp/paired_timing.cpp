@@ -14,7 +14,7 @@ namespace {
 
 /// Inputs are compared whole up to here after each timed call, and in a window that moves at random above: a modification is found within a
 /// few calls.
-constexpr std::size_t input_window_bytes = std::size_t{8} << 20;
+constexpr std::size_t input_window_bytes = std::size_t{2} << 20;
 /// In one pair of this many, one set is made ready like the others but left out of the batch: a kernel that works ahead gives itself away.
 constexpr std::uint64_t left_out_share = 2;
 /// Of the outputs that must stay untouched, so much is looked at.
@@ -168,7 +168,8 @@ result<check_result> paired_timing::judge(harness::poison pattern) {
       expected = trusted_.wide;
       form = case_.form;
     }
-    check_result check = check_outputs(p_, case_.specs, got, *expected, form, pattern, trusted_.budget_scale, plan_.threads);
+    const std::optional<std::uint64_t> sample = plan_.samples_outputs ? std::optional(random()) : std::nullopt;
+    check_result check = check_outputs(p_, case_.specs, got, *expected, form, pattern, trusted_.budget_scale, plan_.threads, sample);
     ++checked_;
     if (check.ok()) continue;
     check.detail = fmt::format("{}, in a timed call on fresh contents: {}", case_.what, check.detail);

@@ -33,6 +33,7 @@ struct timing_plan {
   bool warm = false;                        ///< an untimed call on old contents first, so that caches hold what they would in a loop
   double timeout_s = 60;                    ///< per batch
   int threads = 1;                          ///< of the comparison
+  bool samples_outputs = false;             ///< of large outputs a random part is compared after each timed call, see compare_sample
   std::vector<std::byte>* evict = nullptr;  ///< written through before each timed call of the candidate: cold caches
 };
 

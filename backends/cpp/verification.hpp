@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,7 @@ struct check_result {
 /// Compares all outputs. `expected` has the same axes; `pattern` tells unwritten elements from wrong ones.
 [[nodiscard]] check_result check_outputs(const problem& p, const std::vector<compare_spec>& specs, const kernel_buffers& got,
                                          const kernel_buffers& expected, harness::expected_form form, harness::poison pattern, double scale,
-                                         int threads);
+                                         int threads, const std::optional<std::uint64_t>& sample = std::nullopt);
 
 /// Of all output bytes, or where there are more than `most_bytes` of a window of each output that `where` chooses. Equal for equal bytes;
 /// outputs that differ are as good as never taken for equal.

@@ -274,6 +274,7 @@ result<void> run_anchor(workbench& bench, workload_state& w, kernel_process& can
   auto reference = reference_leg(bench, w);
   if (!reference) return tl::unexpected(reference.error());
   plan.batch = 1;
+  plan.samples_outputs = false;
   plan.timeout_s = trusted_timeout_s;
   paired_timing timing(bench.subject(), w.main, w.timing, candidate, reference->leg, plan, bench.entropy());
   auto done = timing.settle();
@@ -309,6 +310,7 @@ timing_limits limits_for(effort how, std::size_t workloads) {
       limits.launches = 3;
       limits.cold = true;
       limits.anchored = true;
+      limits.samples_outputs = false;
       break;
   }
   return limits;
@@ -325,6 +327,7 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
     if (auto sampled = refresh_baseline(bench, w); !sampled) return tl::unexpected(sampled.error());
   }
   timing_plan plan = plan_for(bench, w, *candidate_ns, *trusted);
+  plan.samples_outputs = limits.samples_outputs;
   if (auto grown = bench.grow_timing_buffers(w, static_cast<std::size_t>(plan.batch)); !grown) return tl::unexpected(grown.error());
 
   workload_measurement m;

@@ -26,8 +26,9 @@ struct timing_limits {
   double slowest_paired_ns = 40e6;  ///< a baseline call above this is not interleaved
   int launches = 1;
   bool cold = false;
-  bool stops_early = false;  ///< a few samples will do for what is far slower than the best so far
-  bool anchored = false;     ///< a last timed call is checked against the reference, whoever gave the expected outputs before
+  bool stops_early = false;     ///< a few samples will do for what is far slower than the best so far
+  bool samples_outputs = true;  ///< large outputs of timed calls are compared in part
+  bool anchored = false;        ///< a last timed call is checked against the reference, whoever gave the expected outputs before
 };
 [[nodiscard]] timing_limits limits_for(effort how, std::size_t workloads);
 

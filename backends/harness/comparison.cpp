@@ -92,9 +92,18 @@ void locate(const task& t, const double* got, const double* expected, std::int64
   }
 }
 
+/// The same bytes are right in any mode, whatever they are.
+bool same_chunk(const task& t, std::int64_t first, std::int64_t n) {
+  if (t.form == expected_form::wide) return false;
+  const std::size_t size = size_of(t.type), at = static_cast<std::size_t>(first) * size;
+  return std::memcmp(static_cast<const char*>(t.got) + at, static_cast<const char*>(t.expected) + at, static_cast<std::size_t>(n) * size) ==
+         0;
+}
+
 /// Most chunks hold nothing worse than what was seen before. That is seen at a glance.
 bool nothing_worse(const task& t, std::int64_t first, std::int64_t n, double worst) {
-  if (t.spec.mode != compare_mode::allclose) return false;
+  if (t.spec.mode == compare_mode::normwise) return false;
+  if (t.spec.mode != compare_mode::allclose) return same_chunk(t, first, n);
   const double share = std::clamp(worst, negligible_error, surely_inside) * t.scale;
   return all_below(t.type, t.got, t.expected, t.form == expected_form::wide, first, n, share * t.spec.atol, share * t.spec.rtol);
 }
@@ -191,6 +200,36 @@ comparison compare(const compare_spec& spec, dtype type, const void* got, const 
     const double error = distance == 0 ? 0 : limit > 0 ? std::min(distance / limit, max_reported_error) : max_reported_error;
     whole.max_error = std::max(whole.max_error, error);
     if (!(error <= 1.0)) ++whole.failures;
+  }
+  whole.match = whole.failures == 0;
+  return whole;
+}
+
+comparison compare_sample(const compare_spec& spec, dtype type, const void* got, const void* expected, expected_form form,
+                          std::int64_t count, double scale, int threads, std::uint64_t where) {
+  const auto element = static_cast<std::int64_t>(size_of(type));
+  if (spec.mode == compare_mode::normwise || count * element <= sampled_above_bytes)
+    return compare(spec, type, got, expected, form, count, scale, threads);
+  const std::int64_t expected_element = form == expected_form::wide ? 8 : element;  // float64 or int64
+  comparison whole;
+  const auto take = [&](std::int64_t first, std::int64_t n) {
+    if (n <= 0) return;
+    const comparison part = compare(spec, type, static_cast<const char*>(got) + first * element,
+                                    static_cast<const char*>(expected) + first * expected_element, form, n, scale, threads);
+    whole.max_error = std::max(whole.max_error, part.max_error);
+    whole.failures += part.failures;
+    if (whole.first_failure >= 0 || part.first_failure < 0) return;
+    whole.first_failure = first + part.first_failure;
+    whole.got = part.got;
+    whole.expected = part.expected;
+  };
+  // Evenly spaced, from anywhere, around the end: every element is as likely to be looked at.
+  const std::int64_t stretch = count / sample_windows, window = stretch / sampled_share;
+  const auto start = static_cast<std::int64_t>(where % static_cast<std::uint64_t>(count));
+  for (std::int64_t w = 0; w < sample_windows; ++w) {
+    const std::int64_t first = (start + w * stretch) % count, end = std::min(count, first + window);
+    take(first, end - first);
+    take(0, first + window - end);
   }
   whole.match = whole.failures == 0;
   return whole;

@@ -34,6 +34,11 @@ enum class expected_form : std::uint8_t {
 /// to the dtype; `bitwise` and `normwise` mean equality, the others apply to the values. `scale` multiplies the budget. `threads` >= 1.
 [[nodiscard]] comparison compare(const compare_spec& spec, dtype type, const void* got, const void* expected, expected_form form,
                                  std::int64_t count, double scale = 1, int threads = 1);
+/// Of large outputs a quarter that `where` chooses, in a few windows. All of outputs up to `sampled_above_bytes`, and all
+/// wherever the mode looks at outputs as a whole.
+[[nodiscard]] comparison compare_sample(const compare_spec& spec, dtype type, const void* got, const void* expected, expected_form form,
+                                        std::int64_t count, double scale, int threads, std::uint64_t where);
+inline constexpr std::int64_t sampled_above_bytes = std::int64_t{8} << 20, sample_windows = 4, sampled_share = 4;
 
 /// memcmp on several threads.
 [[nodiscard]] bool same_bytes(const void* a, const void* b, std::size_t bytes, int threads = 1);

@@ -111,6 +111,33 @@ TEST_CASE("one odd element among many is seen") {
   check(0.0, dtype::f64);
 }
 
+TEST_CASE("a sample of a large output finds an odd element in a quarter of the tries, and names its place") {
+  const std::int64_t count = sampled_above_bytes / 4 + 1001;
+  std::vector<float> expected(static_cast<std::size_t>(count), 1.5F), got = expected;
+  for (const compare_spec& s : {allclose(1e-6, 1e-6), mode(compare_mode::bitwise), mode(compare_mode::ulp, 1)}) {
+    for (const std::int64_t at : {std::int64_t{0}, count / 2 + 7, count / 8, count - 1}) {
+      got[static_cast<std::size_t>(at)] = 2.5F;
+      int found = 0;
+      for (std::uint64_t where = 0; where < 100; ++where) {
+        const comparison c =
+            compare_sample(s, dtype::f32, got.data(), expected.data(), expected_form::native, count, 1, 1, where * 0x9e3779b97f4a7c15ull);
+        CHECK(c.match == (c.failures == 0));
+        if (c.match) continue;
+        ++found;
+        CHECK(c.first_failure == at);
+        CHECK(c.got == 2.5);
+      }
+      CHECK(found > 5);
+      CHECK(found < 60);
+      got[static_cast<std::size_t>(at)] = 1.5F;
+    }
+  }
+  const std::int64_t small = sampled_above_bytes / 4;
+  got[0] = 2.5F;
+  CHECK_FALSE(compare_sample(allclose(1e-6, 1e-6), dtype::f32, got.data(), expected.data(), expected_form::native, small, 1, 1, 5)
+                  .match);  // all of it
+}
+
 TEST_CASE("ulp counts from the rounded expected value") {
   const float one_up = std::nextafter(1.0F, 2.0F), two_up = std::nextafter(one_up, 2.0F);
   CHECK(against_wide(mode(compare_mode::ulp, 1), {one_up}, {1.0 + 1e-9}).match);
