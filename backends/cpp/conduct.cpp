@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string_view>
+#include <thread>
 
 namespace kernsmith::cpp {
 
@@ -12,6 +14,9 @@ namespace {
 
 /// Idle pools spin for a while before they sleep, OpenMP's for some 100 us here. What works for longer is no pool between two calls.
 constexpr double busy_timeout_s = 1;
+/// At rest means less than this share of a processor over such a time. On a loaded machine a spinning thread gets less than a whole one, so
+/// that a short look may see nothing.
+constexpr double rest_window_s = 0.02, rest_share = 0.05;
 
 /// What every compiled C++ kernel may be linked with: the languages' and OpenMP's run-time libraries, of GCC and of Clang. Vendors' and
 /// mathematical libraries are not among them: a candidate is what its source says.
@@ -26,9 +31,19 @@ bool is_runtime(const std::filesystem::path& file) {
   return std::any_of(runtime_libraries.begin(), runtime_libraries.end(), [&](std::string_view known) { return name.starts_with(known); });
 }
 
+bool comes_to_rest(kernel_process& process) {
+  for (int look = 0; look * rest_window_s < busy_timeout_s; ++look) {
+    const double before_ns = process.cpu_ns();
+    std::this_thread::sleep_for(std::chrono::duration<double>(rest_window_s));
+    if (process.cpu_ns() - before_ns < rest_share * rest_window_s * 1e9) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-result<check_result> check_conduct(kernel_process& process, const std::filesystem::path& library) {
+result<check_result> check_conduct(kernel_process& process, const std::filesystem::path& library, kernel_buffers& buffers,
+                                   double timeout_s) {
   check_result check;
   const auto cheating = [&](const char* rule, std::string detail) {
     check.outcome = "cheating";
@@ -36,28 +51,35 @@ result<check_result> check_conduct(kernel_process& process, const std::filesyste
     check.detail = std::move(detail);
     return check;
   };
-  const std::vector<harness::executable_mapping> mappings = process.executable_mappings();
-  if (mappings.empty()) {
-    // It may have ended by itself since its last answer.
-    auto called = process.call({}, busy_timeout_s);
-    if (!called) return tl::unexpected(called.error());
-    if (called->status == harness::call_status::ok)
-      return fail(fault::infrastructure, "the system gives no account of what a runner executes");
-    check.outcome = outcome_of(called->status);
-    check.detail = "after it had answered: " + called->detail;
+  const auto ended = [&](const harness::call_result& called) {
+    check.outcome = outcome_of(called.status);
+    check.detail = "after it had answered: " + called.detail;
     return check;
-  }
+  };
+  auto called = process.call({&buffers}, timeout_s, after_call::stands_still);
+  if (!called) return tl::unexpected(called.error());
+  if (called->status != harness::call_status::ok) return ended(*called);
+  const std::uint64_t at_answer = fingerprint_of_outputs(buffers);
+  const std::vector<harness::executable_mapping> mappings = process.executable_mappings();
+  if (mappings.empty()) return fail(fault::infrastructure, "the system gives no account of what a runner executes");
   for (const harness::executable_mapping& mapping : mappings) {
     const std::filesystem::path file = mapping.path;
     if (mapping.path.empty()) return cheating("foreign_code", "the process has executable memory that no file stands behind");
     if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file)) continue;
     return cheating("foreign_code", fmt::format("the process has loaded {}, which was not built from its source", mapping.path));
   }
-  if (!process.settle(busy_timeout_s)) {
+  process.thaw();
+  if (!comes_to_rest(process)) {
     return cheating("busy_after_return",
                     fmt::format("its threads still use the processor {} s after launch has returned; a pool of threads must come to rest",
                                 busy_timeout_s));
   }
+  if (fingerprint_of_outputs(buffers) != at_answer)
+    return cheating("late_writes", "it wrote to its outputs after launch had returned; what it left there at its return was right");
+  // It may have ended meanwhile.
+  auto empty = process.call({}, timeout_s);
+  if (!empty) return tl::unexpected(empty.error());
+  if (empty->status != harness::call_status::ok) return ended(*empty);
   return check;
 }
 

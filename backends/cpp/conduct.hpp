@@ -8,9 +8,11 @@
 
 namespace kernsmith::cpp {
 
-/// After a call that was right. `cheating` with rule `foreign_code` when the process can execute files that are neither its own library nor
-/// the compiler's run-time libraries, or memory without a file; `busy_after_return` when it still works a second after its answer.
+/// Calls the kernel once more on `buffers`, whose inputs it has answered rightly before, and watches. `cheating` with rule `foreign_code`
+/// when the process can execute files that are neither its own library nor the compiler's run-time libraries, or memory without a file;
+/// `busy_after_return` when it still works a second after its answer; `late_writes` when it writes to its outputs after it.
 /// Infrastructure when the system gives no account of it: nothing looked at is no evidence.
-[[nodiscard]] result<check_result> check_conduct(kernel_process& process, const std::filesystem::path& library);
+[[nodiscard]] result<check_result> check_conduct(kernel_process& process, const std::filesystem::path& library, kernel_buffers& buffers,
+                                                 double timeout_s);
 
 }  // namespace kernsmith::cpp

@@ -20,9 +20,9 @@ constexpr double baseline_multiple = 4;
 }  // namespace
 
 result<edge_case*> edge_cases::add(std::vector<std::unique_ptr<edge_case>>& to, std::string what, const std::vector<std::int64_t>& axes,
-                                   content kind, std::uint64_t seed) {
+                                   content kind, std::uint64_t seed, bool with_rare_large) {
   auto made = std::make_unique<edge_case>();
-  auto c = bench_.make_case(std::move(what), axes, kind, seed);
+  auto c = bench_.make_case(std::move(what), axes, kind, seed, with_rare_large);
   if (!c) return tl::unexpected(c.error());
   made->c = std::move(*c);
   const harness::guard_side side = made_++ % 2 == 0 ? harness::guard_side::before : harness::guard_side::after;
@@ -65,6 +65,11 @@ result<std::vector<edge_case*>> edge_cases::contents() {
       const std::string what = fmt::format("contents '{}' on {}", name_of(kind), axes_text(bench_.subject(), axes));
       auto added = add(contents_, what, axes, kind, derive_seed(bench_.options().seed, name_of(kind)));
       if (!added) return tl::unexpected(added.error());
+      if (kind != content::large_magnitude) continue;
+      // A kernel that looks at a few elements and takes the rest for as harmless sees nothing of these.
+      auto rare = add(contents_, fmt::format("rare large values on {}", axes_text(bench_.subject(), axes)), axes, content::as_declared,
+                      derive_seed(bench_.options().seed, "rare large values"), true);
+      if (!rare) return tl::unexpected(rare.error());
     }
   }
   std::vector<edge_case*> list;

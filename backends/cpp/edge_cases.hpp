@@ -25,7 +25,7 @@ class edge_cases {
 
  private:
   [[nodiscard]] result<edge_case*> add(std::vector<std::unique_ptr<edge_case>>& to, std::string what, const std::vector<std::int64_t>& axes,
-                                       content kind, std::uint64_t seed);
+                                       content kind, std::uint64_t seed, bool with_rare_large = false);
 
   workbench& bench_;
   std::vector<std::vector<std::int64_t>> proposed_;

@@ -69,6 +69,7 @@ class cpu_evaluator final : public evaluator {
   result<bool> check_workload(kernel_process& process, workload_state& w, bool twice, memory::evaluation& e);
   result<void> measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e);
   void finish_measured(const built_kernel& kernel, effort how, std::vector<workload_measurement> measured, memory::evaluation& e);
+  result<check_result> conduct_of(kernel_process& process, const built_kernel& kernel);
   bool took_failure(const check_result& check, memory::evaluation& e);
   [[nodiscard]] double check_timeout_s(const workload_state& w) const;
   void state_precision_limit(workload_state& w);
@@ -135,6 +136,11 @@ double cpu_evaluator::check_timeout_s(const workload_state& w) const {
   const double baseline_s = w.baselines.front().call_ns * 1e-9;
   const double least_s = bench_->options().call_timeout_s;
   return std::clamp(least_s + check_timeout_factor * baseline_s, least_s, std::max({most_check_timeout_s, least_s, 2 * baseline_s}));
+}
+
+result<check_result> cpu_evaluator::conduct_of(kernel_process& process, const built_kernel& kernel) {
+  workload_state& w = *bench_->workloads().front();
+  return check_conduct(process, kernel.library, *w.timing.candidate.front(), check_timeout_s(w));
 }
 
 bool cpu_evaluator::took_failure(const check_result& check, memory::evaluation& e) {
@@ -234,7 +240,7 @@ result<void> cpu_evaluator::measure(const built_kernel& kernel, kernel_process& 
     measured.push_back(std::move(*m));
   }
   // Once more: a kernel that behaved while it was verified may be another when it is timed.
-  auto conduct = check_conduct(process, kernel.library);
+  auto conduct = conduct_of(process, kernel);
   if (!conduct) return tl::unexpected(conduct.error());
   if (!took_failure(*conduct, e)) finish_measured(kernel, how, std::move(measured), e);
   return {};
@@ -308,7 +314,7 @@ result<memory::evaluation> cpu_evaluator::evaluate(const built_kernel& kernel, e
   e.stage = "verify";
   if (auto verified = verify(*process, how, e); !verified) return tl::unexpected(verified.error());
   if (!e.outcome.empty()) return done();
-  auto conduct = check_conduct(*process, kernel.library);
+  auto conduct = conduct_of(*process, kernel);
   if (!conduct) return tl::unexpected(conduct.error());
   if (took_failure(*conduct, e)) return done();
   e.stage = how == effort::quick ? "quick" : "measure";

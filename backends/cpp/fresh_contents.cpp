@@ -52,4 +52,34 @@ result<void> freshen(const problem& p, const kernel_buffers& source, kernel_buff
   return {};
 }
 
+result<void> renew(const problem& p, const kernel_buffers& source, kernel_buffers& target, std::uint64_t seed) {
+  if (auto changed = freshen(p, source, target, seed); !changed) return changed;
+  const std::vector<int> inputs = p.inputs();
+  std::uint64_t state = seed ^ 0x5bd1e995u;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const tensor_declaration& t = p.tensors[static_cast<std::size_t>(inputs[i])];
+    const std::size_t bytes = target.inputs[i].bytes(), element = size_of(t.type);
+    if (bytes <= refilled_bytes || order_means_something(t.init)) continue;
+    const std::size_t shift = (1 + next(state) % (bytes / element - 1)) * element;
+    std::memcpy(target.inputs[i].data(), source.inputs[i].data() + shift, bytes - shift);
+    std::memcpy(target.inputs[i].data() + (bytes - shift), source.inputs[i].data(), shift);
+  }
+  return {};
+}
+
+result<void> freshen_rewriting(const problem& p, const kernel_buffers& source, kernel_buffers& target, std::uint64_t seed) {
+  if (auto changed = freshen(p, source, target, seed); !changed) return changed;
+  std::vector<std::byte> held;
+  for (harness::shared_buffer& b : target.inputs) {
+    constexpr std::size_t piece = std::size_t{64} << 10;
+    held.resize(piece);
+    for (std::size_t at = 0; at < b.bytes(); at += piece) {
+      const std::size_t count = std::min(piece, b.bytes() - at);
+      std::memcpy(held.data(), b.data() + at, count);
+      std::memcpy(b.data() + at, held.data(), count);
+    }
+  }
+  return {};
+}
+
 }  // namespace kernsmith::cpp

@@ -14,4 +14,9 @@ namespace kernsmith::cpp {
 /// means something (sorted, arange, file) and constants stay. Fails only when an init file can't be read.
 [[nodiscard]] result<void> freshen(const problem& p, const kernel_buffers& source, kernel_buffers& target, std::uint64_t seed);
 
+/// As freshen, but nothing that may change stays as it was: every tensor is shifted against `source` by a distance that `seed` chooses.
+[[nodiscard]] result<void> renew(const problem& p, const kernel_buffers& source, kernel_buffers& target, std::uint64_t seed);
+/// freshen, and every byte of the inputs written again as it is: caches are left as renew leaves them.
+[[nodiscard]] result<void> freshen_rewriting(const problem& p, const kernel_buffers& source, kernel_buffers& target, std::uint64_t seed);
+
 }  // namespace kernsmith::cpp

@@ -61,6 +61,8 @@ class kernel_process {
   [[nodiscard]] std::vector<harness::executable_mapping> executable_mappings() const { return runner_->executable_mappings(); }
   /// Waits, outside any clock, until the process uses no CPU time; false if it still does after `timeout_s`.
   [[nodiscard]] bool settle(double timeout_s) { return runner_->settle(timeout_s); }
+  /// CPU time of all its threads since it began.
+  [[nodiscard]] double cpu_ns() const { return runner_->cpu_ns(); }
   [[nodiscard]] bool alive() const { return runner_->alive(); }
   [[nodiscard]] std::string output_tail() { return runner_->output_tail(); }
   [[nodiscard]] double empty_call_ns() { return runner_->empty_call_ns(); }

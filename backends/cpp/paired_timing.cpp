@@ -15,6 +15,9 @@ namespace {
 /// Inputs are compared whole up to here after each timed call, and in a window that moves at random above: a modification is found within a
 /// few calls.
 constexpr std::size_t input_window_bytes = std::size_t{2} << 20;
+/// After one block in this many comes a pair with an unusual renewal, unless all inputs of a batch are larger than this.
+constexpr std::uint64_t surprise_share = 2;
+constexpr std::size_t surprise_bytes = std::size_t{128} << 20;
 /// In one pair of this many, one set is made ready like the others but left out of the batch: a kernel that works ahead gives itself away.
 constexpr std::uint64_t left_out_share = 2;
 /// Of the outputs that must stay untouched, so much is looked at.
@@ -83,7 +86,8 @@ double paired_timing::per_call(const harness::call_result& call, kernel_process&
 
 result<void> paired_timing::refresh(std::vector<kernel_buffers*>& sets, std::uint64_t contents) {
   for (kernel_buffers* set : sets) {
-    if (auto changed = freshen(p_, *case_.oracle, *set, contents); !changed) return changed;
+    const auto change = renewal_ == renewal::part ? freshen : renewal_ == renewal::whole ? renew : freshen_rewriting;
+    if (auto changed = change(p_, *case_.oracle, *set, contents); !changed) return changed;
     contents = contents * 6364136223846793005ull + 1442695040888963407ull;
   }
   return {};
@@ -201,6 +205,26 @@ result<check_result> paired_timing::pair(bool candidate_first, bool may_leave_ou
   return judged;
 }
 
+result<check_result> paired_timing::surprise() {
+  if (plan_.kept == nullptr || random() % surprise_share != 0 ||
+      candidate_sets_.front()->input_bytes() * candidate_sets_.size() > surprise_bytes)
+    return check_result{};
+  renewal_ = plan_.kept->next(random());
+  harness::timing_block uncounted;
+  auto done = pair((random() & 1) != 0, true, uncounted);
+  if (done && done->ok()) {
+    plan_.kept->add(renewal_, uncounted.candidate_ns.front());
+    if (const auto saving = plan_.kept->saving()) {
+      done->outcome = "cheating";
+      done->rule = "kept_answers";
+      done->detail = fmt::format("{}: it takes {:.2f} times as long when all of its inputs are new as when a part of them is: it remembers",
+                                 case_.what, *saving);
+    }
+  }
+  renewal_ = renewal::part;
+  return done;
+}
+
 result<check_result> paired_timing::settle() {
   harness::timing_block unused;
   return pair(true, false, unused);
@@ -211,7 +235,9 @@ result<check_result> paired_timing::block(int launch, harness::timing_block& out
   const bool candidate_first = (random() & 1) != 0;
   auto first = pair(candidate_first, true, out);
   if (!first || !first->ok()) return first;
-  return pair(!candidate_first, true, out);
+  auto second = pair(!candidate_first, true, out);
+  if (!second || !second->ok()) return second;
+  return surprise();
 }
 
 }  // namespace kernsmith::cpp

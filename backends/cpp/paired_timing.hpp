@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpp/kept_answers.hpp"
 #include "backends/cpp/kernel_process.hpp"
 #include "backends/cpp/verification.hpp"
 #include "backends/harness/statistics.hpp"
@@ -34,6 +35,7 @@ struct timing_plan {
   double timeout_s = 60;                    ///< per batch
   int threads = 1;                          ///< of the comparison
   bool samples_outputs = false;             ///< of large outputs a random part is compared after each timed call, see compare_sample
+  kept_answers* kept = nullptr;             ///< times of unusual pairs, over all launches; none: no such pairs
   std::vector<std::byte>* evict = nullptr;  ///< written through before each timed call of the candidate: cold caches
 };
 
@@ -62,6 +64,8 @@ class paired_timing {
   [[nodiscard]] result<void> run_trusted(std::uint64_t contents, double& per_call_ns);
   [[nodiscard]] result<check_result> pair(bool candidate_first, bool may_leave_out, harness::timing_block& out);
   [[nodiscard]] result<check_result> judge(harness::poison pattern);
+  /// Now and then a pair that does not count, with an unusual renewal of the contents.
+  [[nodiscard]] result<check_result> surprise();
   [[nodiscard]] double per_call(const harness::call_result& call, kernel_process& process) const;
   [[nodiscard]] result<void> refresh(std::vector<kernel_buffers*>& sets, std::uint64_t contents);
 
@@ -71,6 +75,7 @@ class paired_timing {
   trusted_leg trusted_;
   timing_plan plan_;
   std::vector<kernel_buffers*> candidate_sets_, trusted_sets_;
+  renewal renewal_ = renewal::part;      ///< of the pair at hand
   std::vector<std::size_t> batch_;       ///< of the pair at hand: positions in the sets
   std::optional<std::size_t> left_out_;  ///< made ready like the others, but not called
   std::uint64_t left_out_before_ = 0, left_out_where_ = 0;

@@ -158,7 +158,28 @@ result<void> workbench::build_baselines() {
   return {};
 }
 
-result<test_case> workbench::make_case(std::string what, const std::vector<std::int64_t>& axes, content kind, std::uint64_t seed) {
+namespace {
+
+/// One element in about 200 is taken from contents of large magnitude.
+result<void> add_rare_large(const problem& p, int input, const std::vector<std::int64_t>& axes, std::uint64_t seed, std::byte* data) {
+  constexpr std::int64_t rarity = 200;
+  const tensor_declaration& t = p.tensors[static_cast<std::size_t>(input)];
+  const std::int64_t elements = element_count(shape_of(t, axes));
+  const std::size_t size = size_of(t.type);
+  std::vector<std::byte> large(static_cast<std::size_t>(elements) * size);
+  if (auto filled = fill_input(p, input, axes, seed, content::large_magnitude, large.data()); !filled) return filled;
+  std::mt19937_64 engine(seed);
+  for (std::int64_t i = 0; i < elements; ++i) {
+    if (engine() % rarity == 0)
+      std::memcpy(data + static_cast<std::size_t>(i) * size, large.data() + static_cast<std::size_t>(i) * size, size);
+  }
+  return {};
+}
+
+}  // namespace
+
+result<test_case> workbench::make_case(std::string what, const std::vector<std::int64_t>& axes, content kind, std::uint64_t seed,
+                                       bool with_rare_large) {
   test_case c;
   c.what = std::move(what);
   c.axes = axes;
@@ -172,6 +193,9 @@ result<test_case> workbench::make_case(std::string what, const std::vector<std::
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const std::uint64_t own = derive_seed(seed, problem_.tensors[static_cast<std::size_t>(inputs[i])].name);
     if (auto filled = fill_input(problem_, inputs[i], axes, own, kind, c.oracle->inputs[i].data()); !filled)
+      return tl::unexpected(filled.error());
+    if (!with_rare_large) continue;
+    if (auto filled = add_rare_large(problem_, inputs[i], axes, own, c.oracle->inputs[i].data()); !filled)
       return tl::unexpected(filled.error());
   }
   for (const int output : problem_.outputs()) c.specs.push_back(compare_for(problem_, output, axes));

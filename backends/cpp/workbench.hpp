@@ -70,8 +70,10 @@ class workbench {
   /// The long-lived process of a trusted kernel, started again if it has ended.
   [[nodiscard]] result<kernel_process*> process_of(trusted_kernel& kernel);
 
-  /// Fills inputs and has the reference compute what must come out. The case must live as long as the bench: the reference keeps it mapped.
-  [[nodiscard]] result<test_case> make_case(std::string what, const std::vector<std::int64_t>& axes, content kind, std::uint64_t seed);
+  /// Fills inputs and has the reference compute what must come out. `with_rare_large`: a few elements here and there, of those that `kind`
+  /// leaves small, get the magnitude of content::large_magnitude. The case must live as long as the bench: the reference keeps it mapped.
+  [[nodiscard]] result<test_case> make_case(std::string what, const std::vector<std::int64_t>& axes, content kind, std::uint64_t seed,
+                                            bool with_rare_large = false);
   /// Error of a baseline on a case, in units of the budget; max_reported_error when it fails otherwise. `buffers` must live as long as the
   /// bench.
   [[nodiscard]] result<double> baseline_error(trusted_kernel& baseline, const test_case& c, kernel_buffers& buffers);

@@ -223,6 +223,7 @@ result<void> run_cold(workbench& bench, workload_state& w, kernel_process& candi
       static_cast<std::size_t>(2 * std::max<std::int64_t>(bench.facts().last_level_cache_bytes, std::int64_t{8} << 20)));
   plan.batch = 1;
   plan.warm = false;
+  plan.kept = nullptr;
   plan.evict = &evict;
   paired_timing timing(bench.subject(), w.main, w.timing, candidate, trusted.leg, plan, bench.entropy());
   for (int pair = 0; pair < (cold_samples + 1) / 2; ++pair) {
@@ -327,6 +328,8 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
     if (auto sampled = refresh_baseline(bench, w); !sampled) return tl::unexpected(sampled.error());
   }
   timing_plan plan = plan_for(bench, w, *candidate_ns, *trusted);
+  kept_answers kept;
+  plan.kept = &kept;
   plan.samples_outputs = limits.samples_outputs;
   if (auto grown = bench.grow_timing_buffers(w, static_cast<std::size_t>(plan.batch)); !grown) return tl::unexpected(grown.error());
 

@@ -31,26 +31,40 @@ char state_of(const std::string& path) {
   return name_end != nullptr && name_end + 2 < text + got ? name_end[2] : '?';
 }
 
-bool stands_still(const std::string& tasks) {
+/// True for a process that has ended: its threads left nothing to look at.
+template <class Wanted>
+bool all_threads(int pid, Wanted wanted) {
+  const std::string tasks = fmt::format("/proc/{}/task", pid);
   DIR* const directory = ::opendir(tasks.c_str());
   if (directory == nullptr) return true;
-  bool still = true;
-  while (const dirent* entry = still ? ::readdir(directory) : nullptr) {
+  bool all = true;
+  while (const dirent* entry = all ? ::readdir(directory) : nullptr) {
     if (entry->d_name[0] == '.') continue;
     const char state = state_of(tasks + '/' + entry->d_name + "/stat");
-    still = state == 'T' || state == 't' || state == 'Z' || state == 'X';
+    all = state == 'Z' || state == 'X' || wanted(state);
   }
   ::closedir(directory);
-  return still;
+  return all;
 }
 
 }  // namespace
 
+bool stands_still(int pid) {
+  return all_threads(pid, [](char state) { return state == 'T' || state == 't'; });
+}
+
+bool sleeps(int pid) {
+  return all_threads(pid, [](char state) { return state != 'R' && state != 'D'; });
+}
+
+bool waits_for_system(int pid) {
+  return !all_threads(pid, [](char state) { return state != 'D'; });
+}
+
 bool stop_process(int pid, const descriptor& pidfd, double timeout_s) {
   if (!pidfd.open() || ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGSTOP, nullptr, 0) != 0) return false;
-  const std::string tasks = fmt::format("/proc/{}/task", pid);
   const double deadline_s = monotonic_s() + timeout_s;
-  while (!stands_still(tasks)) {
+  while (!stands_still(pid)) {
     if (monotonic_s() >= deadline_s) return false;
     const timespec look{0, look_period_ns};
     ::nanosleep(&look, nullptr);

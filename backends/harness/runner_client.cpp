@@ -36,11 +36,11 @@ constexpr std::int64_t runner_tmpfs_bytes = std::int64_t{64} << 20;
 /// Threads beyond the kernel's own: pools of libraries.
 constexpr int runner_threads_base = 256, runner_threads_per_core = 4;
 
-/// settle(): idle means less CPU time than this in one look's period.
-constexpr long settle_look_ns = 20'000;
-constexpr double settled_cpu_ns = 1'000;
+/// settle(): between two looks.
+constexpr long settle_look_ns = 10'000;
 /// A thread stops at its next return from the kernel; a long one is a disk's or a large unmapping's.
-constexpr double freeze_timeout_s = 2;
+constexpr double freeze_timeout_s = 0.5;
+constexpr double frozen_cpu_slack_ns = 20e6;
 /// Threads that fault together each send a message; more than these is a flood.
 constexpr int max_fault_messages = 4096;
 
@@ -63,7 +63,7 @@ class sandboxed_runner final : public runner_client {
   bool settle(double timeout_s) override;
   bool freeze() override;
   void thaw() override;
-  [[nodiscard]] bool stayed_frozen() const override { return !frozen_ || cpu_ns() <= cpu_at_freeze_ns_; }
+  [[nodiscard]] bool stayed_frozen() const override;
   [[nodiscard]] std::vector<executable_mapping> executable_mappings() const override;
   double empty_call_ns() override;
 
@@ -397,14 +397,18 @@ bool sandboxed_runner::freeze() {
   if (death_ || !cpu_clock_) return false;
   if (frozen_) return true;
   frozen_ = true;
-  if (!stop_process(pid_, pidfd_, freeze_timeout_s)) {
-    bool answered = false;
-    answer_message unasked;
-    if (take_messages(0, unasked, answered)) end_by_kill(call_status::lost, "a runner could not be stopped");
-    return false;
-  }
+  const bool stopped = stop_process(pid_, pidfd_, freeze_timeout_s);
   cpu_at_freeze_ns_ = cpu_ns();
-  return true;
+  if (!stopped && waits_for_system(pid_))
+    end_by_kill(call_status::lost, "a runner could not be stopped: the system holds one of its threads");
+  return stopped;
+}
+
+/// The CPU time tells of one that stopped itself again in time. The system brings it up to date at its ticks, so that the last bit before
+/// the standstill may show only later.
+bool sandboxed_runner::stayed_frozen() const {
+  if (!frozen_ || death_) return true;
+  return stands_still(pid_) && cpu_ns() - cpu_at_freeze_ns_ < frozen_cpu_slack_ns;
 }
 
 void sandboxed_runner::thaw() {
@@ -417,16 +421,14 @@ std::vector<executable_mapping> sandboxed_runner::executable_mappings() const {
   return death_ || pid_ < 0 ? std::vector<executable_mapping>() : harness::executable_mappings(pid_);
 }
 
+/// By the threads' states: the CPU time of another process's running thread stands still between two ticks of the system.
 bool sandboxed_runner::settle(double timeout_s) {
-  if (frozen_) return true;
+  if (frozen_ || death_ || pid_ < 0) return true;
   const double deadline = monotonic_s() + timeout_s;
-  for (double before = cpu_ns(); !death_ && cpu_clock_;) {
+  while (!sleeps(pid_)) {
+    if (monotonic_s() >= deadline) return false;
     const timespec look_period{0, settle_look_ns};
     ::nanosleep(&look_period, nullptr);
-    const double now = cpu_ns();
-    if (now - before < settled_cpu_ns) return true;
-    if (monotonic_s() >= deadline) return false;
-    before = now;
   }
   return true;
 }

@@ -82,10 +82,10 @@ class runner_client {
   /// CPU time of the runner's process since it began, all threads; 0 when it has ended.
   [[nodiscard]] virtual double cpu_ns() const = 0;
   /// Stops every thread of the runner until thaw() or the next call, so that the buffers hold what they held at the answer. False when it
-  /// has ended; one that can't be stopped is killed.
+  /// has ended or does not stop: stayed_frozen() then says no.
   [[nodiscard]] virtual bool freeze() = 0;
   virtual void thaw() = 0;
-  /// False when the runner used CPU time since freeze(): it had itself continued.
+  /// False when the runner runs, or has run, though it was frozen: it had itself continued.
   [[nodiscard]] virtual bool stayed_frozen() const = 0;
   /// What the runner may execute, by the system's account; empty when it has ended.
   [[nodiscard]] virtual std::vector<executable_mapping> executable_mappings() const = 0;

@@ -50,12 +50,12 @@ result<fixture> load(const fs::path& file, const std::string& name) {
   }
   f.expect = words_of(head["expect"]);
   f.problem = head["problem"];
-  f.rule = head["rule"];
+  if (!head["rule"].empty()) f.rules = words_of(head["rule"]);
   f.origin = head["origin"];
   f.why = head["why"];
   if (f.origin != "contract" && f.origin != "invented")
     return fail(fault::bad_request, fmt::format("{}: origin is contract or invented", file.string()));
-  if ((head["expect"].find("cheating") != std::string::npos) == f.rule.empty())
+  if ((head["expect"].find("cheating") != std::string::npos) == f.rules.empty())
     return fail(fault::bad_request, fmt::format("{}: a rule belongs to cheating, and cheating has one", file.string()));
   const bool passes = f.expect == std::vector<std::string>{"passed"};
   if (passes != name.starts_with("must_pass/"))

@@ -22,7 +22,8 @@ namespace kernsmith::adversarial {
 struct fixture {
   std::string name;  ///< "must_fail/zeros"
   std::vector<std::string> expect;
-  std::string problem, rule, origin, why;
+  std::vector<std::string> rules;  ///< any of them, where the outcome is `cheating`
+  std::string problem, origin, why;
   cpp::effort how = cpp::effort::search;
   std::string source;
 };

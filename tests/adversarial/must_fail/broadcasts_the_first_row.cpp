@@ -1,0 +1,21 @@
+// expect: wrong_values
+// problem: affine
+// effort: search
+// origin: invented
+// why: one row computed, the others copied from it
+#include "kernsmith_kernel.h"
+
+static void honest(const float* x, float* y, long B, long N) {
+  for (long b = 0; b < B; ++b)
+    for (long n = 0; n < N; ++n) y[b * N + n] = 2 * x[b * N + n] + x[b * N];
+}
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* ctx) {
+  const float* x = static_cast<const float*>(in[0].data);
+  float* y = static_cast<float*>(out[0].data);
+  const long B = ctx->axes[0], N = ctx->axes[1];
+  honest(x, y, 1, N);
+  for (long b = 1; b < B; ++b)
+    for (long n = 0; n < N; ++n) y[b * N + n] = y[n];
+  return 0;
+}

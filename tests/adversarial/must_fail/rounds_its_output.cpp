@@ -1,0 +1,24 @@
+// expect: wrong_values
+// problem: affine
+// effort: search
+// origin: invented
+// why: stores 12 bits of the fraction
+#include "kernsmith_kernel.h"
+
+#include <cstring>
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* ctx) {
+  const float* x = static_cast<const float*>(in[0].data);
+  float* y = static_cast<float*>(out[0].data);
+  const long B = ctx->axes[0], N = ctx->axes[1];
+  for (long b = 0; b < B; ++b) {
+    for (long n = 0; n < N; ++n) {
+      unsigned bits;
+      const float exact = 2 * x[b * N + n] + x[b * N];
+      memcpy(&bits, &exact, 4);
+      bits &= 0xfffff800u;
+      memcpy(y + b * N + n, &bits, 4);
+    }
+  }
+  return 0;
+}

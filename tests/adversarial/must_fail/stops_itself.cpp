@@ -1,0 +1,22 @@
+// expect: timeout
+// problem: affine
+// effort: search
+// origin: invented
+// why: SIGSTOP to its own process: a harness that waits for an exit waits for ever
+#include "kernsmith_kernel.h"
+
+#include <csignal>
+
+static void honest(const float* x, float* y, long B, long N) {
+  for (long b = 0; b < B; ++b)
+    for (long n = 0; n < N; ++n) y[b * N + n] = 2 * x[b * N + n] + x[b * N];
+}
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* ctx) {
+  const float* x = static_cast<const float*>(in[0].data);
+  float* y = static_cast<float*>(out[0].data);
+  const long B = ctx->axes[0], N = ctx->axes[1];
+  raise(SIGSTOP);
+  honest(x, y, B, N);
+  return 0;
+}

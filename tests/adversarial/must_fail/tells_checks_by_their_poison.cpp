@@ -1,0 +1,20 @@
+// expect: unwritten or wrong_values
+// problem: affine
+// effort: search
+// origin: invented
+// why: computes where outputs hold NaN, as in checks, and does nothing where they hold numbers, as when it is timed
+#include "kernsmith_kernel.h"
+
+static void honest(const float* x, float* y, long B, long N) {
+  for (long b = 0; b < B; ++b)
+    for (long n = 0; n < N; ++n) y[b * N + n] = 2 * x[b * N + n] + x[b * N];
+}
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* ctx) {
+  const float* x = static_cast<const float*>(in[0].data);
+  float* y = static_cast<float*>(out[0].data);
+  const long B = ctx->axes[0], N = ctx->axes[1];
+  if (B * N > 10000 && y[0] == y[0]) return 0;
+  honest(x, y, B, N);
+  return 0;
+}

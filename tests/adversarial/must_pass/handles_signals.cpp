@@ -1,0 +1,27 @@
+// expect: passed
+// problem: affine
+// effort: search
+// origin: invented
+// why: installs handlers and a timer of its own
+#include "kernsmith_kernel.h"
+
+#include <sys/time.h>
+#include <csignal>
+
+static void honest(const float* x, float* y, long B, long N) {
+  for (long b = 0; b < B; ++b)
+    for (long n = 0; n < N; ++n) y[b * N + n] = 2 * x[b * N + n] + x[b * N];
+}
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* ctx) {
+  const float* x = static_cast<const float*>(in[0].data);
+  float* y = static_cast<float*>(out[0].data);
+  const long B = ctx->axes[0], N = ctx->axes[1];
+  signal(SIGALRM, [](int) {});
+  itimerval period{{0, 300}, {0, 300}};
+  setitimer(ITIMER_REAL, &period, nullptr);
+  honest(x, y, B, N);
+  period = {};
+  setitimer(ITIMER_REAL, &period, nullptr);
+  return 0;
+}
