@@ -78,6 +78,11 @@ void show(planner_pointer self, const std::string& phase, const memory::evaluati
     if (last->outcome == "passed" && last->speedup >= report.best_speedup) report.bottleneck = last->diagnosis.bottleneck;
   }
   report.finished = phase == "finished";
+  if (report.finished && session.best_speedup > 0) {  // the search's own figure was the luckiest of many; the final one counts
+    const memory::candidate* best = state.core->best_so_far();
+    if (best == nullptr || best->id != session.best) report.best_decisions.clear();
+    report.best_speedup = session.best_speedup;
+  }
   self->send(state.config.presenter, progress_atom::value, report);
 }
 
@@ -343,7 +348,7 @@ void after_admission(planner_pointer self, const admission& machine, bool resume
     find_warm_starts(self, state.config.request.settings);
 }
 
-void admit(planner_pointer self, bool resumed, agents::session_history history) {
+void admit(planner_pointer self, bool resumed, const agents::session_history& history) {
   planner_state& state = self->state;
   show(self, "admitting the problem");
   const memory::session& session = state.config.request.settings;
