@@ -39,10 +39,13 @@ class row_grammar final : public group_grammar {
       all.push_back(std::move(d));
     };
     const bool inner = row::lanes_possible(p, row::lanes::inner), across = row::lanes_possible(p, row::lanes::across);
+    const bool columns = across && strides_rows(p) && !gathers_rows(p);  // memory is far wider than a strip
+    const bool parted = columns && row::can_part(p, row::schedule(p, row::plan_with(row::lanes::across)));
     const std::int64_t where = static_cast<std::int64_t>(preferred_lanes(p, machine));
     if (inner && across)
       add("lanes", {0, 1}, {"inner", "across"}, where, 2.0, "SIMD lanes along the swept index of a row, or across neighbouring rows");
-    add("unroll", {1, 2, 4, 8}, {}, 4, 2.0, "vectors per step of a sweep, or per strip of rows");
+    add("unroll", {1, 2, 4, 8}, {}, parted && where == static_cast<std::int64_t>(row::lanes::across) ? 1 : 4, 2.0,
+        "vectors per step of a sweep, or per strip of rows");
     if (streams(p)) {
       add("stores", {0, 1, 2}, {"cached", "streaming", "streaming_large"}, 2, 1.0,
           "write outputs through the caches, past them, or past them when they take a quarter of the last level or more");
@@ -65,9 +68,16 @@ class row_grammar final : public group_grammar {
           "compute the value again in each sweep, or keep it in a row buffer");
     }
     if (across && row::can_block(p, row::schedule(p, row::plan_with(row::lanes::across))))
-      add("block", {0, 4, 8, 16, 32}, {}, strides_rows(p) && !gathers_rows(p) ? 8 : 0, 1.5,
-          "swept elements that all strips of a task take in before the next ones; 0: each strip takes all");
-    if (strides_rows(p)) add("prefetch", {0, 2, 4, 8, 16, 32}, {}, gathers_rows(p) ? 4 : 16, 1.0, "rows of later steps fetched ahead");
+      add("block", {0, 4, 8, 12, 16, 32}, {},
+          parted    ? 12
+          : columns ? 8
+                    : 0,
+          1.5, "swept elements that all strips of a task take in before the next ones; 0: each strip takes all");
+    if (parted) add("streams", {0, 1}, {"together", "apart"}, 1, 1.0, "the elements of a block are neighbours, or each of its own part");
+    if (columns && p.parallel.size() == 1)
+      add("split", {0, 1}, {"lanes", "swept"}, 1, 1.0, "threads share the lanes, or the swept index as long as a span holds all lanes");
+    if (strides_rows(p))
+      add("prefetch", {0, 2, 4, 8, 16, 32}, {}, gathers_rows(p) ? 4 : parted ? 2 : 16, 1.0, "rows of later steps fetched ahead");
     if (const auto search = row::find_search(p); search && across)
       add("count", {0, 1}, {"compare", "search"}, p.typical(search->count_class) >= least_searched ? 1 : 0, 2.0,
           "count borders by comparing with each, or by a search in the sorted borders");
@@ -85,10 +95,13 @@ class row_grammar final : public group_grammar {
     for (const decision& d : decisions(ir, group, machine)) {
       const std::string what = d.name.substr(group.name.size() + 1);
       const bool for_inner = what == "chunk" || what == "next_row" || what == "last_sweep" || what == "division" || what == "nan",
-                 for_across = what == "span" || what == "prefetch" || what == "block" || what == "product";
-      const bool without_sweeps = searches(group, chosen) && (what == "lanes" || what == "prefetch" || what == "block" || what == "fixed" ||
-                                                              what == "chunk" || what == "division");
-      if (without_sweeps || (logs && what == "block") || (for_inner && where == row::lanes::across) ||
+                 for_across =
+                     what == "span" || what == "prefetch" || what == "block" || what == "product" || what == "split" || what == "streams";
+      const bool without_sweeps =
+          searches(group, chosen) && (what == "lanes" || what == "prefetch" || what == "split" || what == "streams" || what == "block" ||
+                                      what == "fixed" || what == "chunk" || what == "division");
+      const bool unblocked = what == "streams" && chosen[group.name + ".block"] == 0;
+      if (without_sweeps || unblocked || (logs && (what == "block" || what == "streams")) || (for_inner && where == row::lanes::across) ||
           (for_across && where == row::lanes::inner))
         chosen[d.name] = d.values[d.preferred];
     }
@@ -112,10 +125,12 @@ class row_grammar final : public group_grammar {
     base.late_nan = base.where == row::lanes::inner && value("nan", 0) != 0;
     base.chunk = value("chunk", 0);
     base.span = value("span", preferred_span(p));
+    base.split_rows = base.where == row::lanes::across && !p.search && value("split", 0) != 0;
     base.prefetch = base.where == row::lanes::across ? value("prefetch", 0) : 0;
     base.block = base.where == row::lanes::across && !p.search ? value("block", 0) : 0;
     base.log_product = base.where == row::lanes::across && multiplies_powers(p) && value("product", 0) != 0;
     if (base.log_product) base.block = 0;
+    base.apart = base.block > 0 && value("streams", 0) != 0;
     base.kept.assign(p.statements.size(), false);
     for (const int i : row::keepable(p))
       base.kept[static_cast<std::size_t>(i)] = value("keep_" + p.tensor(p.statements[static_cast<std::size_t>(i)].tensor).name, 0) != 0;
@@ -139,7 +154,11 @@ class row_grammar final : public group_grammar {
     const double vectors = std::ceil(static_cast<double>(longest * (p.wide ? 8 : 4)) / machine.vector_bytes);
     const double used = static_cast<double>(longest * (p.wide ? 8 : 4)) / (vectors * machine.vector_bytes);
     const double along = row::lane_cost(p, row::lanes::inner) / used * (1 + lane_reduction_cost / vectors);
-    return row::lane_cost(p, row::lanes::across) < along ? row::lanes::across : row::lanes::inner;
+    // A few rows don't fill a vector across them.
+    const double width = static_cast<double>(machine.vector_bytes) / (p.wide ? 8 : 4);
+    const auto neighbours = static_cast<double>(p.typical(row::schedule(p, row::plan_with(row::lanes::across)).lane));
+    const double filled = neighbours / (std::ceil(neighbours / width) * width);
+    return row::lane_cost(p, row::lanes::across) / filled < along ? row::lanes::across : row::lanes::inner;
   }
 
   static row::lanes lanes_of(const row::row_program& p, const fusion_group& group, const machine_model& machine, const assignment& chosen) {

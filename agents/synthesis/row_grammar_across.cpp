@@ -9,11 +9,24 @@
 namespace kernsmith::agents::row {
 namespace {
 
-// Elements that each lane sums in plain float before the partial sum joins the compensated total.
-constexpr int across_block = 128;
+// Localities of prefetches: gathered rows are few, a block of rows is more than the first level holds.
+constexpr int nearest_cache = 3, second_cache = 2;
 
 bool scans_real_sum(const row_program& p, const row_statement& s) {
   return s.kind == role::scan && is_compensated(p, s);
+}
+
+/// Exponentials and their like are dozens of instructions: copies of them for every swept element take a compiler minutes and gain nothing.
+bool calls_long_functions(const row_program& p, const sweep& w) {
+  const auto is_long = [](const expression& e) {
+    if (e.kind != expression_kind::call) return false;
+    return (e.op >= operation::exp && e.op <= operation::expm1) || (e.op >= operation::pow && e.op <= operation::cos);
+  };
+  const auto has_long = [&](int i) {
+    const std::vector<expression>& nodes = p.statements[static_cast<std::size_t>(i)].nodes;
+    return std::any_of(nodes.begin(), nodes.end(), is_long);
+  };
+  return std::any_of(w.sinks.begin(), w.sinks.end(), has_long) || std::any_of(w.needed.begin(), w.needed.end(), has_long);
 }
 
 }  // namespace
@@ -25,6 +38,10 @@ void body_writer::declare_across(text_block& out, const sweep& w) {
     const std::string type = accumulator_type(s);
     if (s.kind == role::reduce && is_compensated(p_, s)) {
       out.line(fmt::format("precise {}_sum[V];", name));
+      if (blocked()) {
+        out.line(fmt::format("real {}_part[V];", name));
+        out.line(fmt::format("fill({}_part, splat(0.0));", name));
+      }
     } else if (s.kind == role::reduce || s.kind == role::scan) {
       out.line(fmt::format("{} {}_acc[V];", type, name));
       if (through_logs(s)) {
@@ -51,13 +68,26 @@ std::vector<std::pair<std::string, std::string>> body_writer::strip_state() cons
   for (const int i : plan_.sweeps.front().sinks) {
     const row_statement& s = at(i);
     const std::string name = write_.stem(s.tensor);
-    if (is_compensated(p_, s))
+    if (is_compensated(p_, s)) {
       members.emplace_back("precise", name + "_sum");
-    else
+      members.emplace_back("real", name + "_part");
+    } else {
       members.emplace_back(accumulator_type(s), name + "_acc");
+    }
     if (is_position(s.reducer)) members.emplace_back("whole", name + "_at");
   }
   return members;
+}
+
+std::vector<std::string> body_writer::strip_merges() const {
+  std::vector<std::string> lines;
+  for (const int i : plan_.sweeps.front().sinks) {
+    const row_statement& s = at(i);
+    const std::string name = write_.stem(s.tensor);
+    lines.push_back(is_compensated(p_, s) ? fmt::format("{0}_sum[v].add(other.{0}_sum[v].value());", name)
+                                          : fmt::format("{0}_acc[v] = {1}({0}_acc[v], other.{0}_acc[v]);", name, merger(s)));
+  }
+  return lines;
 }
 
 void body_writer::step_sinks_across(lane_scope& scope, const sweep& w) {
@@ -151,8 +181,12 @@ void body_writer::finish_across(text_block& out, const sweep& w) {
       mine = name + "_sum[v].value()";
     if (through_logs(s))
       mine = fmt::format("(kExact ? combine(crew, {0}, multiply) : vexp(combine(crew, {0}, add)))", mine);
-    else if (!is_position(s.reducer))
-      mine = fmt::format("combine(crew, {}, {})", mine, merger(s));
+    else if (!is_position(s.reducer)) {
+      out.line(fmt::format("{} {}_mine[V];", accumulator_type(s), name));
+      out.line(fmt::format("for (int v = 0; v < V; ++v) {}_mine[v] = {};", name, mine));
+      out.line(fmt::format("combine_strip(crew, {}_mine, {});", name, merger(s)));
+      mine = name + "_mine[v]";
+    }
     const std::string value = write_.rounded_to_tensor(s, expression_writer::convert_lanes(mine, type, s.type), s.type);
     const bool kept = read_later(i);
     const std::string target = kept ? write_.value_name(s) + "[v]" : write_.value_name(s);
@@ -188,23 +222,55 @@ void body_writer::prefetch(text_block& hoisted, const sweep& w) {
       const index_names names = {{inner, "(" + ahead + ")"}, {plan_.lane, "first"}};
       // An address may be asked for beyond the end, an index may not be read there.
       if (step == access::indirect) hoisted.line(fmt::format("if ({} < {}_end)", ahead, write_.class_name(inner)));
-      hoisted.line(fmt::format("for (int v = 0; v < V; ++v) __builtin_prefetch({} + v * W);", write_.address(s, e, names)), 1);
+      hoisted.line(fmt::format("for (int v = 0; v < V; ++v) __builtin_prefetch({} + v * W, 0, {});", write_.address(s, e, names),
+                               step == access::indirect ? nearest_cache : second_cache),
+                   1);
     }
   }
+}
+
+/// A strip goes on where its last block ended. Compensated totals stay in memory but for the blocks that add to them.
+void body_writer::take_up(text_block& out, const sweep& w) {
+  out.line("if (!starts) {");
+  for (const auto& [type, name] : strip_state())
+    if (type != "precise") out.line(fmt::format("copy({0}, state.{0});", name), 1);
+  out.line("} else {");
+  for (const int i : w.sinks)
+    if (is_compensated(p_, at(i))) out.line(fmt::format("copy(state.{0}_sum, {0}_sum);", write_.stem(at(i).tensor)), 1);
+  out.line("}");
+}
+
+void body_writer::leave(text_block& out, const sweep& w) {
+  std::vector<std::string> sums;
+  for (const int i : w.sinks)
+    if (is_compensated(p_, at(i))) sums.push_back(write_.stem(at(i).tensor));
+  const auto put_down = [&](bool totals) {
+    for (const auto& [type, name] : strip_state())
+      if (totals || type != "precise") out.line(fmt::format("copy(state.{0}, {0});", name), 1);
+    out.line("return;", 1);
+    out.line("}");
+  };
+  if (!sums.empty()) {
+    out.line("if (!adds_up) {");
+    put_down(false);
+    for (const std::string& name : sums) {
+      out.line(fmt::format("copy({0}_sum, state.{0}_sum);", name));
+      out.line(fmt::format("for (int v = 0; v < V; ++v) {0}_sum[v].add({0}_part[v]);", name));
+      out.line(fmt::format("fill({}_part, splat(0.0));", name));
+    }
+  }
+  out.line("if (!ends) {");
+  put_down(true);
 }
 
 void body_writer::sweep_across(text_block& out, const sweep& w) {
   comment(out, w.sinks, "");
   declare_across(out, w);
-  if (blocked()) {
-    out.line("if (!starts) {");
-    for (const auto& [type, name] : strip_state()) out.line(fmt::format("copy({0}, state.{0});", name), 1);
-    out.line("}");
-  }
+  if (blocked()) take_up(out, w);
   const bool split =
       std::none_of(w.sinks.begin(), w.sinks.end(), [&](int i) { return at(i).kind == role::scan || is_position(at(i).reducer); });
   const auto compensated = [&](int i) { return at(i).kind == role::reduce && is_compensated(p_, at(i)); };
-  const bool in_parts = std::any_of(w.sinks.begin(), w.sinks.end(), compensated);
+  const bool in_parts = !blocked() && std::any_of(w.sinks.begin(), w.sinks.end(), compensated);
   out.line("{");
   int depth = out.depth() + 1;
   const auto put = [&](const std::string& text) {
@@ -219,6 +285,7 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
     put(fmt::format("const range part = {};", !split ? whole : fixed ? fmt::format("kFixed > 0 ? {} : {}", whole, shared) : shared));
   const int innermost = depth + static_cast<int>(w.over.size()) + (in_parts ? 1 : 0);
   const bool unrolled = plan_.fixed > 0 && plan_.fixed_class == w.over.back();
+  const std::int64_t copies = calls_long_functions(p_, w) ? 1 : plan_.fixed;
   text_block before(depth), hoisted(innermost), body(innermost + 1);
   lane_scope scope{&before, &hoisted, &body, plan_.lane, &w, {}, {}};
   step_sinks_across(scope, w);
@@ -240,12 +307,13 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
           put(fmt::format("real {}_part[V];", write_.stem(at(i).tensor)));
           put(fmt::format("fill({}_part, splat(0.0));", write_.stem(at(i).tensor)));
         }
-      if (unrolled) put(fmt::format("#pragma GCC unroll {}", plan_.fixed));
+      if (unrolled) put(fmt::format("#pragma GCC unroll {}", copies));
       put(fmt::format("for (int64_t {0} = {0}_block; {0} < {0}_end; ++{0}) {{", name));
     } else {
       put(fmt::format("const int64_t {}_end = {};", name, to));
-      if (unrolled) put(fmt::format("#pragma GCC unroll {}", plan_.fixed));
-      put(fmt::format("for (int64_t {0} = {1}; {0} < {0}_end; ++{0}) {{", name, from));
+      if (unrolled) put(fmt::format("#pragma GCC unroll {}", copies));
+      put(fmt::format("for (int64_t {0} = {1}; {0} < {0}_end; {2}) {{", name, from,
+                      blocked() && plan_.apart ? name + " += step" : "++" + name));
     }
     ++depth;
     ++opened;
@@ -266,12 +334,7 @@ void body_writer::sweep_across(text_block& out, const sweep& w) {
         if (compensated(i)) put(fmt::format("for (int v = 0; v < V; ++v) {0}_sum[v].add({0}_part[v]);", write_.stem(at(i).tensor)));
   }
   out.line("}");
-  if (blocked()) {
-    out.line("if (!ends) {");
-    for (const auto& [type, name] : strip_state()) out.line(fmt::format("copy(state.{0}, {0});", name), 1);
-    out.line("return;", 1);
-    out.line("}");
-  }
+  if (blocked()) leave(out, w);
   check_logs(out, w);
   finish_across(out, w);
 }

@@ -99,9 +99,7 @@ expression_writer::position expression_writer::locate(const row_statement& s, co
     const std::string text = index.is_affine ? affine(index, names) : scalar(s, index.gather, value_class::integer, names);
     const std::string size = extent_text(shape[d]);
     if (needs_bounds(p_, load, d)) found.conditions.push_back(fmt::format("inside({}, {})", text, size));
-    if (d == 0)
-      found.offset = text;
-    else if (found.offset == "0")
+    if (d == 0 || found.offset == "0")
       found.offset = text;
     else
       found.offset = fmt::format("{} * {} + {}", in_parentheses(found.offset), in_parentheses(size), text);

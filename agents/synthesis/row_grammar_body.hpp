@@ -17,6 +17,10 @@ inline constexpr const char* restart_call = "@restart@";
 /// Stands in the text of row() for the call that makes the last sweep of the row before.
 inline constexpr const char* deferred_call = "@last sweep@";
 
+/// Elements that each lane across rows sums in plain float before the partial sum joins the compensated total; a multiple of every
+/// plan::block.
+inline constexpr int across_block = 128;
+
 /// Does the text hold the word, not as a part of a longer one?
 [[nodiscard]] bool mentions_word(const std::string& text, const std::string& word);
 
@@ -38,6 +42,8 @@ class body_writer {
   [[nodiscard]] deferred_sweep deferred();
   /// Members of the state in which a strip waits for its next block: (type, name) pairs, each an array over the strip's vectors.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> strip_state() const;
+  /// Statements that merge such a state with that of another thread, `other`, for vector v.
+  [[nodiscard]] std::vector<std::string> strip_merges() const;
   [[nodiscard]] const std::set<std::string>& preludes() const { return write_.preludes; }
 
  private:
@@ -67,6 +73,8 @@ class body_writer {
   void finish_position(text_block& out, const row_statement& s);
 
   void sweep_across(text_block& out, const sweep& w);
+  void take_up(text_block& out, const sweep& w);
+  void leave(text_block& out, const sweep& w);
   void declare_across(text_block& out, const sweep& w);
   void step_sinks_across(lane_scope& scope, const sweep& w);
   [[nodiscard]] bool through_logs(const row_statement& s) const { return plan_.log_product && is_power_product(p_, s); }

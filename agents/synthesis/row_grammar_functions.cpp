@@ -322,8 +322,9 @@ inline whole borders_below(const border_tree& borders, real x, int lanes) {
   return load_whole(counts, W);
 }
 )text"},
-    {"team share combine", R"text(// Threads that share the sweeps of one row. A team of one is a thread with a row of its own.
-constexpr int64_t slot_bytes = 64;
+    {"team share combine combine_strip",
+     R"text(// Threads that share the sweeps of one row. A team of one is a thread with a row of its own.
+constexpr int64_t slot_bytes = 512;
 struct team {
   int rank = 0;
   int size = 1;
@@ -353,6 +354,22 @@ inline T combine(team& crew, T mine, F merge) {
     all = merge(all, other);
   }
   return all;
+}
+// The same for the vectors of a strip, at one meeting of the team.
+template <class T, int kCount, class F>
+inline void combine_strip(team& crew, T (&mine)[kCount], F merge) {
+  struct strip_values {
+    T at[kCount];
+  };
+  static_assert(sizeof(strip_values) <= slot_bytes);
+  if (crew.size == 1) return;
+  strip_values all;
+  for (int v = 0; v < kCount; ++v) all.at[v] = mine[v];
+  all = combine(crew, all, [&](strip_values a, const strip_values& b) {
+    for (int v = 0; v < kCount; ++v) a.at[v] = merge(a.at[v], b.at[v]);
+    return a;
+  });
+  for (int v = 0; v < kCount; ++v) mine[v] = all.at[v];
 }
 )text"},
 }};

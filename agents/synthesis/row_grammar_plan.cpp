@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "agents/synthesis/row_grammar_reduce.hpp"
+
 namespace kernsmith::agents::row {
 namespace {
 
@@ -226,6 +228,12 @@ bool can_block(const row_program& p, const plan& chosen) {
     if (p.statements[i].kind == role::point && chosen.stage[i] == 0) return false;
   const std::vector<int>& sinks = chosen.sweeps[0].sinks;
   return std::all_of(sinks.begin(), sinks.end(), [&](int i) { return p.statements[static_cast<std::size_t>(i)].kind == role::reduce; });
+}
+
+bool can_part(const row_program& p, const plan& chosen) {
+  if (!can_block(p, chosen)) return false;
+  const std::vector<int>& sinks = chosen.sweeps[0].sinks;
+  return std::none_of(sinks.begin(), sinks.end(), [&](int i) { return is_position(p.statements[static_cast<std::size_t>(i)].reducer); });
 }
 
 namespace {

@@ -47,7 +47,8 @@ struct plan {
   std::int64_t chunk = 0;    ///< rows per scheduling chunk; 0: one even share per thread
   std::int64_t span = 0;     ///< lanes::across: lanes per task
   std::int64_t block =
-      0;  ///< lanes::across: swept elements that all strips of a task take in before the next ones; 0: each strip takes all
+      0;               ///< lanes::across: swept elements that all strips of a task take in before the next ones; 0: each strip takes all
+  bool apart = false;  ///< lanes::across: the elements of a block lie far apart, see can_part
   bool split_rows = false;    ///< lanes::across: threads share the swept index rather than the lanes while those fit one task
   std::int64_t prefetch = 0;  ///< gathered rows fetched ahead
   std::int64_t fixed = 0;     ///< extent for which a specialised copy is made (of class `fixed_class`)
@@ -70,6 +71,9 @@ struct plan {
 
 /// Can strips be left and taken up again between blocks of the sweep? So for one sweep over one index that only reduces.
 [[nodiscard]] bool can_block(const row_program& p, const plan& chosen);
+/// Can the elements of a block be any of the sweep's, in any order? Memory is then read in as many streams as a block has elements. Not so
+/// for positions of extremes, which depend on the order.
+[[nodiscard]] bool can_part(const row_program& p, const plan& chosen);
 
 /// A maximum (or minimum) over values whose NaN would show in a later sum of the same row as well: softmax's. It may overlook NaN as long
 /// as rows with such a sum are computed again exactly.

@@ -186,6 +186,11 @@ class source_writer {
       if (plan_.block > 0) {
         text += "// What a strip has taken in so far.\ntemplate <int V>\nstruct strip_state {\n";
         for (const auto& [type, name] : body_.strip_state()) text += fmt::format("  {} {}[V];\n", type, name);
+        if (teams_allowed()) {
+          text += "  // What another thread has taken in.\n  void take(const strip_state& other) {\n    for (int v = 0; v < V; ++v) {\n";
+          for (const std::string& merge : body_.strip_merges()) text += "      " + merge + "\n";
+          text += "    }\n  }\n";
+        }
         text += "};\n\n";
       }
       text += "// V vectors of neighbouring rows; the last one may have fewer than W lanes.\n";
@@ -193,7 +198,10 @@ class source_writer {
                           plan_.log_product ? ", bool kExact = false" : "");
       text += fmt::format(
           "inline void strip({}, [[maybe_unused]] int64_t row_number, int64_t first, int count, {}[[maybe_unused]] team& crew) {{\n",
-          declared(), plan_.block > 0 ? "range part, bool starts, bool ends, strip_state<V>& state, " : "");
+          declared(),
+          plan_.block <= 0 ? ""
+          : plan_.apart    ? "range part, int64_t step, bool starts, [[maybe_unused]] bool adds_up, bool ends, strip_state<V>& state, "
+                           : "range part, bool starts, [[maybe_unused]] bool adds_up, bool ends, strip_state<V>& state, ");
       text += fix_line();
       text += "  [[maybe_unused]] const int lanes = kFull ? W : count;\n";
     }
@@ -275,16 +283,55 @@ class source_writer {
     std::string text =
         fmt::format("    constexpr int64_t block = {};  // swept elements that all strips take in before the next ones\n", plan_.block);
     text += "    strip_state<V>* const states = row_buffer<65, strip_state<V>>((end - begin) / (V * W) + V + 1);\n";
-    text += fmt::format("    const range swept = {};\n    int64_t at = swept.begin;\n    do {{\n", whole);
-    text += "      const range part = {at, std::min(swept.end, at + block)};\n";
-    text += "      const bool starts = at == swept.begin, ends = part.end == swept.end;\n";
+    text += fmt::format("    const range swept = {};\n", whole);
+    if (plan_.apart) {
+      text += "    // Each element of a block starts from its own part of the sweep; what is left over is the last block.\n";
+      text += "    const int64_t step = (swept.end - swept.begin) / block, rest = swept.begin + step * block;\n";
+      text += "    const int64_t blocks = step + (step == 0 || rest < swept.end);\n";
+    } else {
+      text += "    const int64_t blocks = std::max<int64_t>(1, (swept.end - swept.begin + block - 1) / block);\n";
+    }
+    text += "    for (int64_t number = 0; number < blocks; ++number) {\n";
+    if (plan_.apart) {
+      text += "      const range part = number < step ? range{swept.begin + number, rest} : range{rest, swept.end};\n";
+    } else {
+      text += "      const int64_t at = swept.begin + number * block;\n";
+      text += "      const range part = {at, std::min(swept.end, at + block)};\n";
+    }
+    const bool teams = teams_allowed();
+    text += fmt::format("      const bool starts = number == 0, ends = number + 1 == blocks{};\n", teams ? " && crew.size == 1" : "");
+    text += fmt::format("      const bool adds_up = number + 1 == blocks || (number + 1) % {} == 0;  // partial sums to totals\n",
+                        across_block / plan_.block);
     text += "      strip_state<V>* state = states;\n      int64_t i = begin;\n";
-    const auto more = [](const std::string& state) { return "part, starts, ends, " + state + ", "; };
+    const std::string step = plan_.apart ? "number < step ? step : 1, " : "";
+    const auto more = [&](const std::string& state) { return "part, " + step + "starts, adds_up, ends, " + state + ", "; };
     const std::string one = plan_.unroll > 1 ? "reinterpret_cast<strip_state<1>&>(*state++)" : "*state++";
     text += "      for (; i + V * W <= end; i += V * W) " + strip_call("V", "true", "i", "W", more("*state++"));
     if (plan_.unroll > 1) text += "      for (; i + W <= end; i += W) " + strip_call("1", "true", "i", "W", more(one));
-    text += "      if (i < end) " + strip_call("1", "false", "i", "int(end - i)", more(one));
-    return text + "      at = part.end;\n    } while (at < swept.end);\n";
+    text += "      if (i < end) " + strip_call("1", "false", "i", "int(end - i)", more(one)) + "    }\n";
+    return teams ? text + team_finish() : text;
+  }
+
+  /// After the blocks of a team: every thread finishes some of the strips with what all threads have taken in.
+  std::string team_finish() const {
+    std::string text = "    if (crew.size == 1) return;\n";
+    text += "    std::memcpy(crew.slots + crew.rank * slot_bytes, &states, sizeof states);\n#pragma omp barrier\n";
+    text += "    int64_t which = 0, i = begin;\n    team alone;\n";
+    text += "    const auto mine = [&] { return which % crew.size == crew.rank; };\n";
+    text += "    const auto merged = [&](auto& state) -> auto& {\n      for (int rank = 0; rank < crew.size; ++rank) {\n";
+    text += "        if (rank == crew.rank) continue;\n        strip_state<V>* others;\n";
+    text += "        std::memcpy(&others, crew.slots + rank * slot_bytes, sizeof others);\n";
+    text += "        state.take(reinterpret_cast<std::remove_reference_t<decltype(state)>&>(others[which]));\n      }\n";
+    text += "      return state;\n    };\n";
+    const auto finish = [&](const char* vectors, const char* full, const char* count) {
+      const std::string state = std::string_view(vectors) == "V" ? "states[which]" : "reinterpret_cast<strip_state<1>&>(states[which])";
+      std::string call = strip_call(vectors, full, "i", count,
+                                    fmt::format("range{{0, 0}}, {}false, true, true, merged({}), ", plan_.apart ? "1, " : "", state));
+      return call.replace(call.rfind("crew"), 4, "alone");
+    };
+    text += "    for (; i + V * W <= end; i += V * W, ++which)\n      if (mine()) " + finish("V", "true", "W");
+    if (plan_.unroll > 1) text += "    for (; i + W <= end; i += W, ++which)\n      if (mine()) " + finish("1", "true", "W");
+    return text + "    if (i < end && mine()) " + finish("1", "false", "int(end - i)") + "#pragma omp barrier\n";
   }
 
   std::string across_loops() const {
@@ -299,7 +346,9 @@ class source_writer {
     text += plan_.block > 0 ? blocked_task() : plain_task();
     text += "  };\n";
     if (teams_allowed()) {
-      text += fmt::format("  if (threads > 1 && rows * spans < threads && {} >= {}) {{  // few strips: all threads share each\n",
+      const std::string fits = plan_.split_rows ? fmt::format("(rows * spans < threads || (rows < threads && extent <= {}))", plan_.span)
+                                                : std::string("rows * spans < threads");
+      text += fmt::format("  if (threads > 1 && {} && {} >= {}) {{  // few strips: all threads share each\n", fits,
                           product(plan_.sweeps.front().over), team_minimum / 16);
       text += team_start();
       text += "      for (int64_t row_number = 0; row_number < rows; ++row_number) task(row_number, 0, extent, crew);\n";
@@ -337,7 +386,9 @@ class source_writer {
     if (plan_.next_row) text += "// A sweep asks for the next row's inputs.\n";
     if (plan_.behind) text += "// The last sweep of a row runs beside a sweep of the next one.\n";
     if (plan_.late_nan) text += "// The maximum overlooks NaN; rows whose sum is NaN are computed again exactly.\n";
-    if (plan_.block > 0) text += fmt::format("// All strips of a task take in {} swept elements before any takes in more.\n", plan_.block);
+    if (plan_.block > 0)
+      text += fmt::format("// All strips of a task take in {} swept elements{} before any takes in more.\n", plan_.block,
+                          plan_.apart ? " that lie apart" : "");
     if (p_.search) text += "// Borders are sorted once and searched; right for borders in any order.\n";
     if (plan_.prefetch > 0) text += fmt::format("// Rows of later steps are fetched {} steps ahead.\n", plan_.prefetch);
     if (!fixed_.empty()) text += fmt::format("// A copy is specialised for {} = {}.\n", fixed_, plan_.fixed);

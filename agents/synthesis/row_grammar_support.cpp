@@ -92,12 +92,13 @@ std::string support_text(const std::string& code, bool wide) {
 const std::set<std::string>& support_vocabulary() {
   static const std::set<std::string> all = [] {
     std::set<std::string> names = {
-        "borders",   "state",    "strip_state", "kExact", "states",       "starts",        "ends", "U",      "V",          "u",
-        "v",         "l",        "lanes",       "first",  "count",        "row_number",    "crew", "part",   "block",      "row",
-        "strip",     "run",      "compute",     "task",   "span",         "spans",         "rows", "extent", "piece",      "begin",
-        "end",       "threads",  "kStream",     "kFixed", "kFull",        "past_caches",   "at",   "swept",  "ends",       "slots",
-        "divide_by", "constant", "real",        "whole",  "real_element", "whole_element", "W",    "range",  "slot_bytes", "std",
-        "INT32_MAX", "INFINITY", "NAN", "waiting", "waiting_row", "waits", "behind", "step", "last_sweep", "finish_row"};
+        "borders",   "state",    "strip_state", "kExact",  "states",       "starts",        "ends",   "U",      "V",          "u",
+        "v",         "l",        "lanes",       "first",   "count",        "row_number",    "crew",   "part",   "block",      "row",
+        "strip",     "run",      "compute",     "task",    "span",         "spans",         "rows",   "extent", "piece",      "begin",
+        "end",       "threads",  "kStream",     "kFixed",  "kFull",        "past_caches",   "at",     "swept",  "ends",       "slots",
+        "divide_by", "constant", "real",        "whole",   "real_element", "whole_element", "W",      "range",  "slot_bytes", "std",
+        "INT32_MAX", "INFINITY", "NAN",         "waiting", "waiting_row",  "waits",         "behind", "step",   "last_sweep", "finish_row",
+        "adds_up",   "number",   "blocks",      "rest",    "which",        "alone",         "mine",   "merged", "others",     "rank"};
     names.insert("i");  // the lane position in the task of rows side by side
     for (const support_function& f : support_functions()) {
       std::string_view words = f.names;
