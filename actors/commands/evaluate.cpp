@@ -1,6 +1,11 @@
 // `kernsmith evaluate PROBLEM SOURCE`: the whole evaluation of one given implementation, with an account of it.
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -19,7 +24,7 @@ namespace {
 
 struct evaluate_options {
   common_options common;
-  std::string problem_file, source_file, target = "cpp", out;
+  std::string problem_file, source_file, target = "cpp", out, until;
   bool quick = false;
   std::int64_t threads = 0;
   std::uint64_t seed = 1;
@@ -31,21 +36,77 @@ std::string axes_text(const memory::axis_values& axes) {
   return text.empty() ? "(no axes)" : text;
 }
 
-void print_account(const problem& p, const memory::evaluation& e, const std::vector<memory::baseline_timing>& baselines) {
+/// What an evaluation leaves besides its record.
+struct findings {
+  std::string samples;  ///< JSON
+  std::vector<memory::baseline_timing> baselines;
+  std::optional<memory::control_result> control;
+};
+
+/// "width=0.006", "entropy=0.01", "blocks=40".
+result<std::optional<harness::stopping_choice>> stopping_choice_of(const std::string& text) {
+  using kind = harness::stopping_choice::kind;
+  if (text.empty()) return std::nullopt;
+  static constexpr std::array<std::pair<std::string_view, kind>, 3> rules{
+      {{"width", kind::relative_width}, {"entropy", kind::entropy}, {"blocks", kind::fixed_count}}};
+  const std::size_t equals = text.find('=');
+  for (const auto& [name, which] : rules) {
+    if (text.substr(0, equals) != name || equals == std::string::npos) continue;
+    char* end = nullptr;
+    const double enough = std::strtod(text.c_str() + equals + 1, &end);
+    if (*end != 0 || end == text.c_str() + equals + 1 || !(enough > 0) || enough > 1e6) break;
+    return harness::stopping_choice{which, enough};
+  }
+  return fail(fault::bad_request,
+              fmt::format("--until {}: expected width=W (relative width of the 95 % interval), entropy=S (bits per block) "
+                          "or blocks=N, with a positive number",
+                          text));
+}
+
+void print_workload(const memory::workload_timing& w) {
+  fmt::print("  {}\n", axes_text(w.axes));
+  fmt::print("    candidate   {:.1f} us", w.median_ns / 1e3);
+  if (w.ci95_ns.size() == 2) fmt::print(" [{:.1f}, {:.1f}]", w.ci95_ns[0] / 1e3, w.ci95_ns[1] / 1e3);
+  fmt::print(", p10 {:.1f}, p90 {:.1f}, p99 {:.1f}, {} samples", w.p10_ns / 1e3, w.p90_ns / 1e3, w.p99_ns / 1e3, w.samples);
+  if (w.cold_median_ns > 0) fmt::print(", cold caches {:.1f}", w.cold_median_ns / 1e3);
+  fmt::print("\n    baseline    {:.1f} us", w.baseline_median_ns / 1e3);
+  if (w.ci95.size() == 2) fmt::print("; ratio {:.3f} [{:.3f}, {:.3f}]: {}", w.speedup, w.ci95[0], w.ci95[1], w.verdict);
+  if (w.floor_ns > 0) fmt::print("; impossible below {:.1f} us", w.floor_ns / 1e3);
+  fmt::print("\n");
+}
+
+/// Stopping rule and number of process launches, as the samples tell.
+void print_measuring(const std::string& samples) {
+  const auto parsed = nlohmann::json::parse(samples, nullptr, false);
+  if (!parsed.is_object() || !parsed.contains("workloads") || parsed["workloads"].empty()) return;
+  const nlohmann::json& first = parsed["workloads"][0];
+  std::set<int> launches;
+  for (const auto& block : first.value("blocks", nlohmann::json::array())) launches.insert(block.value("launch", 0));
+  fmt::print("  measured    ABBA blocks, {} process launches, {}, until {}\n", launches.size(),
+             first.value("interleaved", false) ? "interleaved with the baseline" : "baseline too slow to interleave",
+             first.value("stopping_rule", std::string()));
+}
+
+void print_account(const problem& p, const memory::evaluation& e, const findings& found) {
   fmt::print("outcome       {}{}\n", e.outcome, e.detail.empty() ? "" : ": " + e.detail);
   fmt::print("verification  {} cases, largest error {:.3g} of {:.3g} allowed", e.verification.cases, e.verification.max_error,
              e.verification.budget);
   if (e.verification.timed_outputs > 0) fmt::print(", {} timed outputs checked", e.verification.timed_outputs);
   fmt::print("\n");
   if (!e.verification.first_failure.empty()) fmt::print("first failure {}\n", e.verification.first_failure);
-  fmt::print("timing        {}{}\n", e.timing.status, e.timing.control.empty() ? "" : ", A/A control: " + e.timing.control);
-  for (const memory::workload_timing& w : e.workloads) {
-    fmt::print("  {:32} {:>12.1f} us  baseline {:>12.1f} us", axes_text(w.axes), w.median_ns / 1e3, w.baseline_median_ns / 1e3);
-    if (w.ci95.size() == 2) fmt::print("  {:.3f}x [{:.3f}, {:.3f}] {}", w.speedup, w.ci95[0], w.ci95[1], w.verdict);
-    fmt::print("  {} samples\n", w.samples);
+  fmt::print("timing        {}\n", e.timing.status);
+  print_measuring(found.samples);
+  for (const memory::workload_timing& w : e.workloads) print_workload(w);
+  if (e.timing.event_ns > 0)
+    fmt::print("  clocks      outside {:.1f} us, the process's own {:.1f} us (never used for a verdict)\n", e.timing.wall_ns / 1e3,
+               e.timing.event_ns / 1e3);
+  if (found.control) {
+    fmt::print("control       the baseline against itself: {:.3f}x", found.control->ratio);
+    if (found.control->ci95.size() == 2) fmt::print(" [{:.3f}, {:.3f}]", found.control->ci95[0], found.control->ci95[1]);
+    fmt::print(", {}{}\n", found.control->verdict, found.control->verdict == "no_difference" ? "" : ": these timings are unproven");
   }
   if (e.speedup > 0) {
-    fmt::print("speed-up      {:.3f}x over {}", e.speedup, baselines.empty() ? "the baseline" : baselines.front().name);
+    fmt::print("speed-up      {:.3f}x over {}", e.speedup, found.baselines.empty() ? "the baseline" : found.baselines.front().name);
     if (e.ci95.size() == 2) fmt::print(" [{:.3f}, {:.3f}]", e.ci95[0], e.ci95[1]);
     fmt::print("\n");
   }
@@ -69,10 +130,17 @@ result<void> write_evidence(const std::filesystem::path& folder, const problem& 
 }
 
 result<memory::evaluation> evaluate_source(const evaluate_options& options, const problem& p, const std::string& target,
-                                           const std::string& source, std::string& samples,
-                                           std::vector<memory::baseline_timing>& baselines) {
+                                           const std::string& source, findings& found) {
   const core_plan cores = plan_cores(allowed_cores(), 1, static_cast<std::size_t>(options.threads));
-  auto evaluator = cpp::evaluator::open(p, {build_cache(options.common), cores.slots.front(), options.seed, true, &interrupted()});
+  const auto until = stopping_choice_of(options.until);
+  if (!until) return tl::unexpected(until.error());
+  cpp::evaluator_options how;
+  how.cache = build_cache(options.common);
+  how.cores = cores.slots.front();
+  how.seed = options.seed;
+  how.stop = &interrupted();
+  how.until = *until;
+  auto evaluator = cpp::evaluator::open(p, how);
   if (!evaluator) return tl::unexpected(evaluator.error());
   auto kernel = (*evaluator)->build(source);
   if (!kernel) return tl::unexpected(kernel.error());
@@ -87,15 +155,16 @@ result<memory::evaluation> evaluate_source(const evaluate_options& options, cons
     auto evaluated = (*evaluator)->evaluate(*kernel, options.quick ? cpp::effort::quick : cpp::effort::final);
     if (!evaluated) return tl::unexpected(evaluated.error());
     e = *evaluated;
-    samples = (*evaluator)->samples_json();
+    found.samples = (*evaluator)->samples_json();
     if (!options.quick && e.outcome == "passed") {
       const auto control = (*evaluator)->control();
       if (!control) return tl::unexpected(control.error());
+      found.control = *control;
       e.timing.control = control->verdict;
       if (control->verdict != "no_difference") e.timing.status = "unproven";
     }
   }
-  baselines = (*evaluator)->baselines();
+  found.baselines = (*evaluator)->baselines();
   e.problem = p.hash;
   e.effort = options.quick ? "quick" : "final";
   e.target = target;
@@ -112,16 +181,15 @@ int run_evaluate(const evaluate_options& options) {
   if (!source) return report_error(source.error());
   const auto target = resolve_target(options.target, agents::describe_host(1).isa);
   if (!target) return report_error(target.error());
-  std::string samples;
-  std::vector<memory::baseline_timing> baselines;
-  auto e = evaluate_source(options, *p, *target, *source, samples, baselines);
+  findings found;
+  auto e = evaluate_source(options, *p, *target, *source, found);
   if (!e) return report_error(e.error());
   const std::filesystem::path evidence =
       options.out.empty() ? data_directory(options.common) / "evidence" / e->id : std::filesystem::path(options.out);
   e->evidence = evidence.string();
-  if (const auto written = write_evidence(evidence, *p, *source, *e, samples); !written) return report_error(written.error());
+  if (const auto written = write_evidence(evidence, *p, *source, *e, found.samples); !written) return report_error(written.error());
   if (!options.common.json || !options.common.json_file.empty()) {
-    print_account(*p, *e, baselines);
+    print_account(*p, *e, found);
     fmt::print("evidence      {}\n", evidence.string());
   }
   if (options.common.json && !write_json(options.common, *e)) return exit_missing_here;
@@ -138,6 +206,10 @@ command_body add_evaluate(CLI::App& program) {
   command->add_option("SOURCE", options->source_file, "Implementation (.cpp with `launch`, see kernsmith_kernel.h)")->required();
   command->add_option("--target", options->target, "Language and device class")->capture_default_str();
   command->add_flag("--quick", options->quick, "First workload only, few samples");
+  command
+      ->add_option("--until", options->until,
+                   "When a workload is measured enough: width=W, entropy=S or blocks=N (default: by effort, width=0.006)")
+      ->type_name("RULE");
   command->add_option("--threads", options->threads, "Cores that the kernel may use (0: all)")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

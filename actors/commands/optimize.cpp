@@ -142,7 +142,12 @@ supervisor_config make_supervisor(const optimize_options& options, std::shared_p
   config.fleet.cores = plan_cores(allowed_cores(), options.slots, static_cast<std::size_t>(options.settings.threads));
   config.fleet.now = [] { return std::chrono::steady_clock::now(); };
   config.fleet.open = [cache = build_cache(options.common)](const problem& p, const std::vector<int>& cores, std::uint64_t seed) {
-    return cpp::evaluator::open(p, {cache, cores, seed, true, &interrupted()});
+    cpp::evaluator_options how;
+    how.cache = cache;
+    how.cores = cores;
+    how.seed = seed;
+    how.stop = &interrupted();
+    return cpp::evaluator::open(p, how);
   };
   config.make_generators = [wanted = options.synthesizers](const problem& p, std::int64_t cores) {
     return make_generators(p, cores, wanted);

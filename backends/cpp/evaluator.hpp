@@ -4,10 +4,12 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/cpp/toolchain.hpp"
+#include "backends/harness/statistics.hpp"
 #include "config/problem.hpp"
 #include "memory/records.hpp"
 
@@ -28,6 +30,7 @@ struct evaluator_options {
   const std::atomic<bool>* stop = nullptr;                  ///< set: give up soon with an `interrupted` error
   double call_timeout_s = 10;                               ///< least limit of one verifying call; more where the baseline is slow
   double build_timeout_s = 90;                              ///< of one build
+  std::optional<harness::stopping_choice> until;            ///< when to stop taking blocks; by default the effort's relative width
   std::int64_t memory_limit_bytes = std::int64_t{8} << 30;  ///< of a kernel beside its buffers; more where workloads are large
 };
 

@@ -184,6 +184,15 @@ double progress_width(const workload_measurement& m) {
   return harness::quick_relative_width(own);
 }
 
+/// Of the candidate's samples in one launch.
+double entropy_of(const workload_measurement& m, int launch) {
+  std::vector<double> samples;
+  for (const harness::timing_block& block : m.blocks) {
+    if (block.launch == launch) samples.insert(samples.end(), block.candidate_ns.begin(), block.candidate_ns.end());
+  }
+  return harness::sample_entropy(samples);
+}
+
 /// Blocks of one process launch.
 result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timing, int launch, const harness::stopping_rule& rule,
                         bool stops_early, double best_ratio, workload_measurement& m) {
@@ -209,6 +218,7 @@ result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timi
     ++progress.blocks;
     progress.spent_s = bench.clock().kernel_s - began_s;
     progress.relative_width = progress_width(m);
+    progress.entropy_bits.push_back(entropy_of(m, launch));
     if (stops_early && hopeless(m, w, best_ratio)) {
       m.stopped_early = true;
       return {};
@@ -340,7 +350,8 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
   parameters.least_blocks = limits.least_blocks;
   parameters.most_blocks = limits.most_blocks;
   parameters.most_s = limits.kernel_s / limits.launches;
-  const auto rule = harness::stop_at_relative_width(parameters);
+  const harness::stopping_choice by_effort{harness::stopping_choice::kind::relative_width, limits.relative_width};
+  const auto rule = harness::make_stopping_rule(bench.options().until.value_or(by_effort), parameters);
   m.stopping_rule = rule->describe();
   kernel_process* process = &candidate;
   for (int launch = 0; launch < limits.launches; ++launch) {

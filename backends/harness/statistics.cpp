@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -96,6 +97,37 @@ class relative_width_rule : public stopping_rule {
 
  private:
   relative_width_parameters parameters_;
+};
+
+class entropy_rule : public stopping_rule {
+ public:
+  explicit entropy_rule(const entropy_parameters& parameters) : parameters_(parameters) {}
+  bool done(const measuring_progress& progress) const override {
+    if (progress.blocks >= parameters_.most_blocks) return true;
+    if (progress.blocks < parameters_.least_blocks) return false;
+    return progress.spent_s >= parameters_.most_s || std::fabs(slope(progress.entropy_bits)) <= parameters_.slope_bits;
+  }
+  std::string describe() const override {
+    return fmt::format("entropy(slope_bits={}, window={}, least_blocks={}, most_blocks={}, most_s={})", parameters_.slope_bits,
+                       parameters_.window, parameters_.least_blocks, parameters_.most_blocks, parameters_.most_s);
+  }
+
+ private:
+  /// Of the least-squares line through the last entropies; endless while there are too few for one.
+  [[nodiscard]] double slope(const std::vector<double>& entropies) const {
+    const auto window = static_cast<std::size_t>(std::max(parameters_.window, 2));
+    if (entropies.size() < window) return std::numeric_limits<double>::infinity();
+    const double middle = static_cast<double>(window - 1) / 2;
+    double products = 0, squares = 0;
+    for (std::size_t i = 0; i < window; ++i) {
+      const double x = static_cast<double>(i) - middle;
+      products += x * entropies[entropies.size() - window + i];
+      squares += x * x;
+    }
+    return products / squares;
+  }
+
+  entropy_parameters parameters_;
 };
 
 class fixed_count_rule : public stopping_rule {
@@ -257,6 +289,44 @@ std::unique_ptr<stopping_rule> stop_at_relative_width(const relative_width_param
 
 std::unique_ptr<stopping_rule> stop_after_blocks(int blocks) {
   return std::make_unique<fixed_count_rule>(blocks);
+}
+
+std::unique_ptr<stopping_rule> stop_at_steady_entropy(const entropy_parameters& parameters) {
+  return std::make_unique<entropy_rule>(parameters);
+}
+
+std::unique_ptr<stopping_rule> make_stopping_rule(const stopping_choice& choice, const relative_width_parameters& limits) {
+  relative_width_parameters width = limits;
+  entropy_parameters entropy;
+  switch (choice.which) {
+    case stopping_choice::kind::relative_width:
+      width.relative_width = choice.enough;
+      return stop_at_relative_width(width);
+    case stopping_choice::kind::entropy:
+      entropy.slope_bits = choice.enough;
+      entropy.most_blocks = limits.most_blocks;
+      entropy.most_s = limits.most_s;
+      return stop_at_steady_entropy(entropy);
+    case stopping_choice::kind::fixed_count:
+      break;
+  }
+  return stop_after_blocks(std::max(1, static_cast<int>(choice.enough)));
+}
+
+double sample_entropy(const std::vector<double>& samples, double relative_bin) {
+  std::map<std::int64_t, int> bins;
+  int counted = 0;
+  for (const double sample : samples) {
+    if (!(sample > 0)) continue;
+    ++bins[static_cast<std::int64_t>(std::floor(std::log(sample) / std::log1p(relative_bin)))];
+    ++counted;
+  }
+  double bits = 0;
+  for (const auto& [bin, count] : bins) {
+    const double share = static_cast<double>(count) / counted;
+    bits -= share * std::log2(share);
+  }
+  return bits;
 }
 
 }  // namespace kernsmith::harness

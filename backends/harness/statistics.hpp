@@ -73,7 +73,8 @@ struct weighted_ratio {
 struct measuring_progress {
   int blocks = 0;
   double spent_s = 0;
-  double relative_width = 1;  ///< of the 95 % interval of the ratio
+  double relative_width = 1;              ///< of the 95 % interval of the ratio
+  std::vector<double> entropy_bits = {};  ///< of the candidate's samples, after each block; see sample_entropy
 };
 
 /// When to stop taking blocks. Declared before measuring starts.
@@ -93,6 +94,27 @@ struct relative_width_parameters {
 };
 [[nodiscard]] std::unique_ptr<stopping_rule> stop_at_relative_width(const relative_width_parameters& parameters);
 [[nodiscard]] std::unique_ptr<stopping_rule> stop_after_blocks(int blocks);
+
+/// Stops once further samples tell nothing new about the distribution of times: its entropy has stopped growing.
+struct entropy_parameters {
+  double slope_bits = 0.01;  ///< per block, of a line through the last `window` entropies
+  int window = 8;
+  int least_blocks = 8;
+  int most_blocks = 100;
+  double most_s = 1;
+};
+[[nodiscard]] std::unique_ptr<stopping_rule> stop_at_steady_entropy(const entropy_parameters& parameters);
+
+/// Shannon entropy in bits of positive samples that fall into bins of `relative_bin` of their size. 0 for none.
+[[nodiscard]] double sample_entropy(const std::vector<double>& samples, double relative_bin = 0.01);
+
+/// A rule by name, and its one parameter that says how much is enough; limits on blocks and seconds come with the effort.
+struct stopping_choice {
+  enum class kind : std::uint8_t { relative_width, entropy, fixed_count };
+  kind which = kind::relative_width;
+  double enough = 0.006;  ///< relative width; bits per block; blocks
+};
+[[nodiscard]] std::unique_ptr<stopping_rule> make_stopping_rule(const stopping_choice& choice, const relative_width_parameters& limits);
 
 /// log(baseline / candidate) of one block.
 [[nodiscard]] double log_ratio(const timing_block& block);

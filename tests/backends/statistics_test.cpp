@@ -167,3 +167,37 @@ TEST_CASE("stopping rules say when, and what they are") {
   CHECK(stop_after_blocks(4)->done({4, 0, 1}));
   CHECK_FALSE(stop_after_blocks(4)->done({3, 100, 0}));
 }
+
+TEST_CASE("entropy counts bins of relative size and stops a measurement once it is steady") {
+  CHECK(sample_entropy({}) == 0);
+  CHECK(sample_entropy({100, 100.1, 100.2}, 0.05) == doctest::Approx(0));
+  CHECK(sample_entropy({100, 200, 400, 800}) == doctest::Approx(2));
+  CHECK(sample_entropy({100, 100, 200, 200}) == doctest::Approx(1));
+  entropy_parameters parameters;
+  parameters.window = 4;
+  parameters.least_blocks = 4;
+  const auto rule = stop_at_steady_entropy(parameters);
+  measuring_progress progress;
+  for (const double bits : {0.0, 1.0, 1.5, 1.8}) progress.entropy_bits.push_back(bits);
+  progress.blocks = 4;
+  CHECK_FALSE(rule->done(progress));
+  for (int i = 0; i < 4; ++i) progress.entropy_bits.push_back(2.0);
+  progress.blocks = 8;
+  CHECK(rule->done(progress));
+  progress.blocks = 3;
+  CHECK_FALSE(rule->done(progress));
+  CHECK(rule->describe() == "entropy(slope_bits=0.01, window=4, least_blocks=4, most_blocks=100, most_s=1)");
+}
+
+TEST_CASE("a stopping rule can be chosen by name; the limits come along") {
+  relative_width_parameters limits;
+  limits.most_blocks = 7;
+  using kind = stopping_choice::kind;
+  CHECK(make_stopping_rule({kind::fixed_count, 12}, limits)->describe() == "fixed_count(blocks=12)");
+  CHECK(make_stopping_rule({kind::relative_width, 0.5}, limits)->describe().starts_with("relative_width(relative_width=0.5,"));
+  const auto entropy = make_stopping_rule({kind::entropy, 0.2}, limits);
+  CHECK(entropy->describe().starts_with("entropy(slope_bits=0.2,"));
+  measuring_progress progress;
+  progress.blocks = 7;
+  CHECK(entropy->done(progress));
+}
