@@ -28,13 +28,17 @@ std::optional<deferral> find_deferral(const row_program& p, const plan& chosen) 
 int prefetching_sweep(const row_program& p, const plan& chosen) {
   if (chosen.behind)
     if (const auto found = find_deferral(p, chosen)) return found->carrier;
-  return 1;
+  return chosen.sweeps.size() > 1 ? 1 : 0;
 }
 
 std::vector<streamed_load> next_row_loads(const row_program& p, const plan& chosen) {
   std::vector<streamed_load> found;
-  if (chosen.where != lanes::inner || p.parallel.empty() || chosen.sweeps.size() < 2) return found;
+  if (chosen.where != lanes::inner || p.parallel.empty() || chosen.sweeps.empty()) return found;
   const sweep& first = chosen.sweeps[0];
+  // A single sweep that writes as it reads keeps memory busy by itself.
+  const bool reduces = std::all_of(first.sinks.begin(), first.sinks.end(),
+                                   [&](int i) { return p.statements[static_cast<std::size_t>(i)].kind == role::reduce; });
+  if (chosen.sweeps.size() == 1 && !reduces) return found;
   if (chosen.sweeps[static_cast<std::size_t>(prefetching_sweep(p, chosen))].over != first.over) return found;
   std::vector<int> statements = first.sinks;
   statements.insert(statements.end(), first.needed.begin(), first.needed.end());
@@ -59,7 +63,8 @@ void body_writer::ask_for_next_row(text_block& body, const sweep& w) {
     const row_statement& s = at(load.statement);
     const std::string address =
         write_.address(s, s.nodes[static_cast<std::size_t>(load.node)], {{row, fmt::format("({} + 1)", write_.class_name(row))}});
-    body.line(fmt::format("__builtin_prefetch({}, 0, 3);  // the next row", address));
+    // What a sweep that reads memory itself asks for must not push that out of the first level.
+    body.line(fmt::format("__builtin_prefetch({}, 0, {});  // the next row", address, plan_.sweeps.size() == 1 ? 2 : 3));
   }
 }
 

@@ -95,7 +95,7 @@ struct streamed_load {
 };
 /// The loads that prefetching_sweep() can fetch ahead for the next row; empty when there is no such sweep.
 [[nodiscard]] std::vector<streamed_load> next_row_loads(const row_program& p, const plan& chosen);
-/// The sweep that asks for the next row: the second, or the one that carries the last sweep of the row before.
+/// The sweep that asks for the next row: the second, the only one, or the one that carries the last sweep of the row before.
 [[nodiscard]] int prefetching_sweep(const row_program& p, const plan& chosen);
 
 /// A last sweep that only maps values that are then known, and an earlier sweep over the same index in which it can run for the row

@@ -32,11 +32,12 @@ std::string source_with(const generator& g, const choices& changed) {
   return made->source;
 }
 
-void check_choice(const problem& p, const generator& g, const choices& changed, const shapes& all, const run_options& options = {}) {
+void check_choice(const problem& p, const generator& g, const choices& changed, const shapes& all, const run_options& options = {},
+                  const std::string& march = "native") {
   std::string text;
   for (const auto& [what, value] : changed) text += fmt::format("{}={} ", what, value);
   CAPTURE(text);
-  const result<std::filesystem::path> library = compile_kernel(source_with(g, changed));
+  const result<std::filesystem::path> library = compile_kernel(source_with(g, changed), march);
   if (!library) FAIL(library.error().message);
   for (const std::vector<std::int64_t>& axes : all) {
     const std::string shape = fmt::format("{}", fmt::join(axes, " "));
@@ -106,6 +107,23 @@ TEST_CASE("column reductions: blocks together and apart, threads sharing lanes o
       small_problem("B=333 N=70", "in x f32[B,N]\nout y f32[N]\nout z f32[N]\n", "y[n] = min(b: x[b,n])\nz[n] = max(b: x[b,n])");
   check_choice(extremes, *generator_with(extremes, make_row_grammar()), {}, {{1100, 40}, {30, 300}, {12, 20}, {13, 5}}, special);
   check_choice(p, *g, {{"span", 64}, {"split", 1}}, {{1100, 130}, {2100, 20}}, tolerant);
+}
+
+TEST_CASE("rows overlap: the preferred decisions on AVX2, and a single sweep that asks for the next row") {
+  const problem rows = small_problem("B=37 N=257", matrix, softmax);
+  check_choice(rows, *generator_with(rows, make_row_grammar()), {}, awkward, {}, "x86-64-v3");
+  run_options tolerant;
+  tolerant.allowed = {5e-5, 1e-5};
+  const problem columns = small_problem("B=333 N=70", "in x f32[B,N]\nout y f32[N]\n", "y[n] = sum(b: x[b,n])");
+  check_choice(columns, *generator_with(columns, make_row_grammar()), {}, {{1, 1}, {13, 40}, {1025, 257}, {2000, 9}}, tolerant,
+               "x86-64-v3");
+  const problem sums =
+      small_problem("B=333 N=70", "in x f32[B,N]\nout y f32[B]\nout z f32[B]\n", "y[b] = sum(n: x[b,n])\nz[b] = max(n: x[b,n])");
+  const auto g = generator_with(sums, make_row_grammar());
+  for (const std::int64_t next : {0, 1}) {
+    check_choice(sums, *g, {{"next_row", next}}, awkward, tolerant);
+    CHECK((source_with(*g, {{"next_row", next}}).find("the next row") != std::string::npos) == (next == 1));
+  }
 }
 
 TEST_CASE("column reductions: positions keep their order, a total over everything lies along the rows") {
