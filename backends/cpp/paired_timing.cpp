@@ -15,9 +15,10 @@ namespace {
 /// Inputs are compared whole up to here after each timed call, and in a window that moves at random above: a modification is found within a
 /// few calls.
 constexpr std::size_t input_window_bytes = std::size_t{2} << 20;
-/// After one block in this many comes a pair with an unusual renewal, unless all inputs of a batch are larger than this.
-constexpr std::uint64_t surprise_share = 2;
-constexpr std::size_t surprise_bytes = std::size_t{128} << 20;
+/// After one block in so many comes a pair with an unusual renewal: often where writing all inputs of a batch costs next to nothing, seldom
+/// where it takes longer than the calls, not at all beyond.
+constexpr std::size_t cheap_renewal_bytes = std::size_t{8} << 20, dear_renewal_bytes = std::size_t{128} << 20;
+constexpr std::uint64_t surprise_share = 2, dear_surprise_share = 6;
 /// In one pair of this many, one set is made ready like the others but left out of the batch: a kernel that works ahead gives itself away.
 constexpr std::uint64_t left_out_share = 2;
 /// Of the outputs that must stay untouched, so much is looked at.
@@ -128,8 +129,11 @@ result<std::optional<check_result>> paired_timing::run_candidate(std::uint64_t c
 
 result<void> paired_timing::run_trusted(std::uint64_t contents, double& per_call_ns) {
   const auto lost = [&](const harness::call_result& call) {
-    return fail(fault::bad_request, fmt::format("the kernel that gives the expected outputs failed on {} ({}): {}", case_.what,
-                                                outcome_of(call.status), call.detail));
+    // Killed by the system or from outside: no fault of the kernel, which did other contents before.
+    const bool killed = call.status == harness::call_status::resource_limit;
+    return fail(
+        killed ? fault::infrastructure : fault::bad_request,
+        fmt::format("the kernel that gives the expected outputs failed on {} ({}): {}", case_.what, outcome_of(call.status), call.detail));
   };
   if (trusted_.form == output_form::wide) return refresh(trusted_sets_, contents);  // called set by set when the outputs are judged
   trusted_.process->thaw();
@@ -206,9 +210,9 @@ result<check_result> paired_timing::pair(bool candidate_first, bool may_leave_ou
 }
 
 result<check_result> paired_timing::surprise() {
-  if (plan_.kept == nullptr || random() % surprise_share != 0 ||
-      candidate_sets_.front()->input_bytes() * candidate_sets_.size() > surprise_bytes)
-    return check_result{};
+  const std::size_t bytes = candidate_sets_.front()->input_bytes() * candidate_sets_.size();
+  if (plan_.kept == nullptr || bytes > dear_renewal_bytes) return check_result{};
+  if (random() % (bytes <= cheap_renewal_bytes ? surprise_share : dear_surprise_share) != 0) return check_result{};
   renewal_ = plan_.kept->next(random());
   harness::timing_block uncounted;
   auto done = pair((random() & 1) != 0, true, uncounted);
