@@ -88,7 +88,7 @@ void print_measuring(const std::string& samples) {
 }
 
 void print_account(const problem& p, const memory::evaluation& e, const findings& found) {
-  fmt::print("outcome       {}{}\n", e.outcome, e.detail.empty() ? "" : ": " + e.detail);
+  fmt::print("outcome       {}{}{}\n", e.outcome, e.rule.empty() ? "" : " (" + e.rule + ")", e.detail.empty() ? "" : ": " + e.detail);
   fmt::print("verification  {} cases, largest error {:.3g} of {:.3g} allowed", e.verification.cases, e.verification.max_error,
              e.verification.budget);
   if (e.verification.timed_outputs > 0) fmt::print(", {} timed outputs checked", e.verification.timed_outputs);

@@ -94,6 +94,12 @@ result<void> paired_timing::refresh(std::vector<kernel_buffers*>& sets, std::uin
   return {};
 }
 
+void paired_timing::fill_outputs(const std::vector<kernel_buffers*>& sets, harness::poison pattern, std::uint64_t where) {
+  for (kernel_buffers* set : sets) {
+    for (harness::shared_buffer& b : set->outputs) harness::fill_poison_sampled(b.data(), b.bytes(), pattern, where);
+  }
+}
+
 result<std::optional<check_result>> paired_timing::run_candidate(std::uint64_t contents, harness::poison pattern, double& per_call_ns) {
   const auto failed = [&](const harness::call_result& call) {
     check_result check;
@@ -108,9 +114,7 @@ result<std::optional<check_result>> paired_timing::run_candidate(std::uint64_t c
     if (warmed->status != harness::call_status::ok) return failed(*warmed);
   }
   if (auto changed = refresh(candidate_sets_, contents); !changed) return tl::unexpected(changed.error());
-  for (kernel_buffers* set : candidate_sets_) {
-    for (harness::shared_buffer& b : set->outputs) harness::fill_poison_sampled(b.data(), b.bytes(), pattern, contents);
-  }
+  fill_outputs(candidate_sets_, pattern, contents);
   if (plan_.evict != nullptr) {
     for (std::size_t line = 0; line < plan_.evict->size(); line += 64) (*plan_.evict)[line] = static_cast<std::byte>(contents + line);
   }
@@ -127,7 +131,7 @@ result<std::optional<check_result>> paired_timing::run_candidate(std::uint64_t c
   return std::optional<check_result>();
 }
 
-result<void> paired_timing::run_trusted(std::uint64_t contents, double& per_call_ns) {
+result<void> paired_timing::run_trusted(std::uint64_t contents, harness::poison pattern, double& per_call_ns) {
   const auto lost = [&](const harness::call_result& call) {
     // Killed by the system or from outside: no fault of the kernel, which did other contents before.
     const bool killed = call.status == harness::call_status::resource_limit;
@@ -143,6 +147,8 @@ result<void> paired_timing::run_trusted(std::uint64_t contents, double& per_call
     if (warmed->status != harness::call_status::ok) return lost(*warmed);
   }
   if (auto changed = refresh(trusted_sets_, contents); !changed) return changed;
+  // Nothing needs finding there, but lines that another core has written cost the kernel time: both legs or neither.
+  fill_outputs(trusted_sets_, pattern, contents);
   await_rest();
   auto called = trusted_.process->call(chosen(trusted_sets_, batch_), plan_.timeout_s, after_call::stands_still);
   if (!called) return tl::unexpected(called.error());
@@ -198,7 +204,7 @@ result<check_result> paired_timing::pair(bool candidate_first, bool may_leave_ou
       auto ran = run_candidate(contents, pattern, candidate_ns);
       if (!ran) return tl::unexpected(ran.error());
       if (*ran) return **ran;
-    } else if (auto ran = run_trusted(contents, trusted_ns); !ran) {
+    } else if (auto ran = run_trusted(contents, pattern, trusted_ns); !ran) {
       return tl::unexpected(ran.error());
     }
   }

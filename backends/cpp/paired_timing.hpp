@@ -61,7 +61,8 @@ class paired_timing {
   /// Both processes at rest: neither leg's idle threads spin into the other's timed call, and both begin asleep.
   void await_rest();
   [[nodiscard]] result<std::optional<check_result>> run_candidate(std::uint64_t contents, harness::poison pattern, double& per_call_ns);
-  [[nodiscard]] result<void> run_trusted(std::uint64_t contents, double& per_call_ns);
+  [[nodiscard]] result<void> run_trusted(std::uint64_t contents, harness::poison pattern, double& per_call_ns);
+  static void fill_outputs(const std::vector<kernel_buffers*>& sets, harness::poison pattern, std::uint64_t where);
   [[nodiscard]] result<check_result> pair(bool candidate_first, bool may_leave_out, harness::timing_block& out);
   [[nodiscard]] result<check_result> judge(harness::poison pattern);
   /// Now and then a pair that does not count, with an unusual renewal of the contents.
