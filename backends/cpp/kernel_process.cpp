@@ -86,6 +86,12 @@ result<kernel_process> kernel_process::start(const harness::runner_options& opti
   return process;
 }
 
+result<void> kernel_process::forget_sets() {
+  runner_->thaw();
+  numbers_.clear();
+  return runner_->drop_sets();
+}
+
 result<harness::call_result> kernel_process::call(const std::vector<kernel_buffers*>& sets, double timeout_s, after_call after) {
   if (after == after_call::stands_still) (void)runner_->empty_call_ns();  // measured now: asked for later, it would set the process going
   std::vector<int> numbers;

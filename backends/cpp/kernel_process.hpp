@@ -54,6 +54,8 @@ class kernel_process {
   /// Calls launch on each of `sets` in one batch. A set is made known at its first use and must outlive the process.
   [[nodiscard]] result<harness::call_result> call(const std::vector<kernel_buffers*>& sets, double timeout_s,
                                                   after_call after = after_call::runs_on);
+  /// Unmaps all buffers; sets are made known again at their next use. Needed before sets are destroyed while the process lives on.
+  [[nodiscard]] result<void> forget_sets();
   /// Lets a process that stands still run on.
   void thaw() { runner_->thaw(); }
   /// False when a process that was to stand still did not: it had itself continued.

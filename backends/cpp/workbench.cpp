@@ -219,9 +219,16 @@ result<double> workbench::baseline_error(trusted_kernel& baseline, const test_ca
   return has_values ? check->max_error : harness::max_reported_error;
 }
 
+std::size_t workbench::timing_set_bytes(const workload_state& w) const {
+  return 2 * buffer_bytes(problem_, w.main.axes, output_form::native);
+}
+
+std::size_t workbench::timing_set_descriptors() const {
+  return 2 * (problem_.inputs().size() + problem_.outputs().size());
+}
+
 result<void> workbench::grow_timing_buffers(workload_state& w, std::size_t count) {
-  const std::size_t bytes = 2 * buffer_bytes(problem_, w.main.axes, output_form::native);
-  const std::size_t descriptors = 2 * (problem_.inputs().size() + problem_.outputs().size());
+  const std::size_t bytes = timing_set_bytes(w), descriptors = timing_set_descriptors();
   while (w.timing.candidate.size() < count) {
     const bool first = w.timing.candidate.empty();
     if (!first && (timing_bytes_ + bytes > max_timing_bytes || timing_descriptors_ + descriptors > max_timing_descriptors)) break;
@@ -281,6 +288,19 @@ result<void> workbench::check_reference_against_itself(workload_state& w) {
     }
   }
   return {};
+}
+
+result<void> workbench::replace_timing_buffers(workload_state& w) {
+  for (trusted_kernel& baseline : baselines_) {
+    if (!baseline.process || !baseline.process->alive()) continue;
+    if (auto forgotten = baseline.process->forget_sets(); !forgotten) return forgotten;
+  }
+  const std::size_t count = w.timing.candidate.size();
+  w.timing.candidate.clear();
+  w.timing.trusted.clear();
+  timing_bytes_ -= count * timing_set_bytes(w);
+  timing_descriptors_ -= count * timing_set_descriptors();
+  return grow_timing_buffers(w, count);
 }
 
 result<std::unique_ptr<workload_state>> workbench::make_workload(std::string what, const std::vector<std::int64_t>& axes, double weight) {

@@ -82,6 +82,9 @@ class workbench {
                                                                       double weight);
   /// At least `count` timing sets for a workload, within the limits on memory and descriptors; fewer when they don't allow it.
   [[nodiscard]] result<void> grow_timing_buffers(workload_state& w, std::size_t count);
+  /// The same number of timing sets in other memory: where buffers lie in the caches is luck, and each process launch draws its own. No
+  /// process but those of the baselines may still know the old sets.
+  [[nodiscard]] result<void> replace_timing_buffers(workload_state& w);
   /// Buffers on which the reference can be run for a workload, made at first use.
   [[nodiscard]] result<kernel_buffers*> reference_set(workload_state& w);
   [[nodiscard]] bool stopped() const { return options_.stop != nullptr && options_.stop->load(); }
@@ -97,6 +100,9 @@ class workbench {
   [[nodiscard]] result<trusted_kernel> build_baseline(const baseline_spec& spec);
   [[nodiscard]] result<void> prepare_workloads();
   [[nodiscard]] result<void> check_reference_against_itself(workload_state& w);
+  /// Of one pair of timing sets.
+  [[nodiscard]] std::size_t timing_set_bytes(const workload_state& w) const;
+  [[nodiscard]] std::size_t timing_set_descriptors() const;
 
   problem problem_;
   evaluator_options options_;

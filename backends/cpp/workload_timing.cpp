@@ -360,6 +360,10 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
       if (!fresh) return tl::unexpected(fresh.error());
       candidate = std::move(*fresh);
       process = &candidate;
+      if (best.process && best.process->alive()) {
+        if (auto forgotten = best.process->forget_sets(); !forgotten) return tl::unexpected(forgotten.error());
+      }
+      if (auto replaced = bench.replace_timing_buffers(w); !replaced) return tl::unexpected(replaced.error());
     }
     paired_timing timing(bench.subject(), w.main, w.timing, *process, trusted->leg, plan, bench.entropy());
     if (auto ran = run_launch(bench, w, timing, launch, *rule, limits.stops_early, best_ratio, m); !ran) return tl::unexpected(ran.error());
