@@ -60,7 +60,7 @@ enum class answer_kind : std::uint32_t {
 struct answer_header {
   answer_kind kind;
   std::int32_t code;
-  std::uint32_t count;  ///< values or bytes of text that follow
+  std::uint32_t count;     ///< values or bytes of text that follow
   std::uint32_t reserved;  ///< fault by SIGILL: the first two bytes of the instruction
   std::uint64_t sequence;  ///< of the request
   std::uint64_t value;
