@@ -82,7 +82,7 @@ void print_measuring(const std::string& samples) {
   const nlohmann::json& first = parsed["workloads"][0];
   std::set<int> launches;
   for (const auto& block : first.value("blocks", nlohmann::json::array())) launches.insert(block.value("launch", 0));
-  fmt::print("  measured    ABBA blocks, {} process launches, {}, until {}\n", launches.size(),
+  fmt::print("  measured    ABBA blocks, {} process launch{}, {}, until {}\n", launches.size(), launches.size() == 1 ? "" : "es",
              first.value("interleaved", false) ? "interleaved with the baseline" : "baseline too slow to interleave",
              first.value("stopping_rule", std::string()));
 }
