@@ -4,12 +4,12 @@
 
 namespace kernsmith::actors {
 
-void admitted_problems::put(const std::string& session, std::shared_ptr<cpp::evaluator> opened) {
+void admitted_problems::put(const std::string& session, std::shared_ptr<harness::evaluator> opened) {
   const std::lock_guard lock(mutex_);
   open_[session] = std::move(opened);
 }
 
-std::shared_ptr<cpp::evaluator> admitted_problems::get(const std::string& session) const {
+std::shared_ptr<harness::evaluator> admitted_problems::get(const std::string& session) const {
   const std::lock_guard lock(mutex_);
   const auto found = open_.find(session);
   return found == open_.end() ? nullptr : found->second;
@@ -32,23 +32,24 @@ evaluator_actor::behavior_type evaluator_slot(evaluator_actor::stateful_pointer<
   guard(self, evaluator_state::name);
   self->state.config = std::move(config);
   return {
-      [self](admit_atom, const std::string& session, const problem_ptr& task, std::uint64_t seed) -> admission_result {
+      [self](admit_atom, const std::string& session, const problem_ptr& task, const std::string& target,
+             std::uint64_t seed) -> admission_result {
         const slot_config& slot = self->state.config;
         const core_gate::hold alone(*slot.gate, true);
-        auto opened = slot.open(*task, slot.cores, seed);
+        auto opened = slot.open(*task, target, slot.cores, seed);
         if (!opened) return tl::unexpected(opened.error());
-        const std::shared_ptr<cpp::evaluator> shared = std::move(*opened);
+        const std::shared_ptr<harness::evaluator> shared = std::move(*opened);
         slot.admitted->put(session, shared);
-        return admission{shared->machine(), shared->baselines()};
+        return admission{shared->machine(), shared->baselines(), shared->device()};
       },
-      [self](evaluate_atom, const std::string& session, const cpp::built_kernel& kernel, cpp::effort how) -> measured_result {
+      [self](evaluate_atom, const std::string& session, const harness::built_kernel& kernel, harness::effort how) -> measured_result {
         const slot_config& slot = self->state.config;
         const auto opened = slot.admitted->get(session);
         if (!opened) return not_admitted(session);
         const core_gate::hold alone(*slot.gate, true);
         auto evaluation = opened->evaluate(kernel, how);
         if (!evaluation) return tl::unexpected(evaluation.error());
-        return measured{std::move(*evaluation), how == cpp::effort::final ? opened->samples_json() : std::string(), opened->spent()};
+        return measured{std::move(*evaluation), how == harness::effort::final ? opened->samples_json() : std::string(), opened->spent()};
       },
       [self](control_atom, const std::string& session) -> control_answer {
         const slot_config& slot = self->state.config;

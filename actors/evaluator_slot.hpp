@@ -13,20 +13,20 @@
 
 namespace kernsmith::actors {
 
-/// Opens the evaluator of a problem on some cores. Tests put their own here.
-using evaluator_factory =
-    std::function<result<std::unique_ptr<cpp::evaluator>>(const problem& p, const std::vector<int>& cores, std::uint64_t seed)>;
+/// Opens the evaluator of a problem for a target on some cores. Tests put their own here.
+using evaluator_factory = std::function<result<std::unique_ptr<harness::evaluator>>(const problem& p, const std::string& target,
+                                                                                    const std::vector<int>& cores, std::uint64_t seed)>;
 
 /// The admitted problems of one slot, by session. A builder compiles through the same evaluator while the slot measures another candidate.
 class admitted_problems {
  public:
-  void put(const std::string& session, std::shared_ptr<cpp::evaluator> opened);
-  [[nodiscard]] std::shared_ptr<cpp::evaluator> get(const std::string& session) const;
+  void put(const std::string& session, std::shared_ptr<harness::evaluator> opened);
+  [[nodiscard]] std::shared_ptr<harness::evaluator> get(const std::string& session) const;
   void drop(const std::string& session);
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<cpp::evaluator>> open_;
+  std::map<std::string, std::shared_ptr<harness::evaluator>> open_;
 };
 
 struct slot_config {

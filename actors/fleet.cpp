@@ -171,13 +171,13 @@ fleet_actor::behavior_type fleet(fleet_pointer self, fleet_config config) {
     return place->second;
   };
   return {
-      [self, slot](admit_atom, const std::string& session, const problem_ptr& task, std::uint64_t seed) {
-        return give<evaluator_actor, admission_result>(self, slot(session), admit_atom::value, session, task, seed);
+      [self, slot](admit_atom, const std::string& session, const problem_ptr& task, const std::string& target, std::uint64_t seed) {
+        return give<evaluator_actor, admission_result>(self, slot(session), admit_atom::value, session, task, target, seed);
       },
       [self, slot](build_atom, const std::string& session, const std::string& source) {
         return give<builder_actor, build_result>(self, builder_index(self->state, slot(session)), build_atom::value, session, source);
       },
-      [self, slot](evaluate_atom, const std::string& session, const cpp::built_kernel& kernel, cpp::effort how) {
+      [self, slot](evaluate_atom, const std::string& session, const harness::built_kernel& kernel, harness::effort how) {
         return give<evaluator_actor, measured_result>(self, slot(session), evaluate_atom::value, session, kernel, how);
       },
       [self, slot](control_atom, const std::string& session) {

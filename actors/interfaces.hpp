@@ -44,10 +44,10 @@ using builder_actor = caf::typed_actor<
     caf::replies_to<build_atom, std::string, std::string>::with<build_result>>;
 
 using evaluator_actor = caf::typed_actor<
-    /// Admits the problem on this slot: reference, baselines, null candidates.
-    caf::replies_to<admit_atom, std::string, problem_ptr, std::uint64_t>::with<admission_result>,
+    /// Admits the problem on this slot for a target: reference, baselines, null candidates.
+    caf::replies_to<admit_atom, std::string, problem_ptr, std::string, std::uint64_t>::with<admission_result>,
     /// Verifies and times a built kernel.
-    caf::replies_to<evaluate_atom, std::string, cpp::built_kernel, cpp::effort>::with<measured_result>,
+    caf::replies_to<evaluate_atom, std::string, harness::built_kernel, harness::effort>::with<measured_result>,
     /// Measures the session's baseline against itself.
     caf::replies_to<control_atom, std::string>::with<control_answer>,
     /// Drops what is held for a session.
@@ -56,9 +56,9 @@ using evaluator_actor = caf::typed_actor<
 /// Conforms to the protocols of evaluator_actor and builder_actor, over all slots of the host. A job whose slot died is given out again,
 /// twice at most.
 using fleet_actor =
-    caf::typed_actor<caf::replies_to<admit_atom, std::string, problem_ptr, std::uint64_t>::with<admission_result>,
+    caf::typed_actor<caf::replies_to<admit_atom, std::string, problem_ptr, std::string, std::uint64_t>::with<admission_result>,
                      caf::replies_to<build_atom, std::string, std::string>::with<build_result>,
-                     caf::replies_to<evaluate_atom, std::string, cpp::built_kernel, cpp::effort>::with<measured_result>,
+                     caf::replies_to<evaluate_atom, std::string, harness::built_kernel, harness::effort>::with<measured_result>,
                      caf::replies_to<control_atom, std::string>::with<control_answer>, caf::reacts_to<release_atom, std::string>,
                      /// INTERNAL: a slot whose back-off is over is started again.
                      caf::reacts_to<revive_atom, std::uint64_t>>;

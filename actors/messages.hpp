@@ -2,6 +2,7 @@
 // of memory/codec.hpp, never through CAF's own serialisation (0.17.6 hangs on infinite doubles and mangles NaN).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@
 
 #include "agents/search/search.hpp"
 #include "agents/search/session_core.hpp"
-#include "backends/cpp/evaluator.hpp"
+#include "backends/harness/evaluator.hpp"
 #include "config/problem.hpp"
 #include "memory/records.hpp"
 #include "memory/store.hpp"
@@ -45,6 +46,7 @@ using batch_ptr = std::shared_ptr<memory::write_batch>;
 struct admission {
   memory::fingerprint machine;
   std::vector<memory::baseline_timing> baselines;
+  memory::device_facts device;  ///< empty on CPUs
 };
 
 /// One session to run.
@@ -96,7 +98,7 @@ struct measured {
 
 using session_result = result<session_report>;
 using admission_result = result<admission>;
-using build_result = result<cpp::built_kernel>;
+using build_result = result<harness::built_kernel>;
 using measured_result = result<measured>;
 using control_answer = result<memory::control_result>;
 using proposal_result = result<agents::proposal>;
@@ -112,6 +114,8 @@ struct similar_champion {
 using similar_list = std::vector<similar_champion>;
 
 using generators = std::vector<std::shared_ptr<const agents::generator>>;
+/// What makes candidates for a problem on a target of an admitted machine.
+using generator_factory = std::function<result<generators>(const problem& p, const std::string& target, const admission& machine)>;
 
 }  // namespace kernsmith::actors
 
@@ -130,7 +134,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::recall_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::similar_list)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::generators)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::agents::move)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::cpp::built_kernel)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::cpp::effort)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::harness::built_kernel)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::harness::effort)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::memory::champion)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<kernsmith::memory::event>)

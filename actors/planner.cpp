@@ -26,7 +26,7 @@ struct planner_state {
   std::vector<const agents::generator*> maker_pointers;
   std::unique_ptr<agents::search> search;
   std::unique_ptr<agents::session_core> core;
-  std::map<std::pair<std::int64_t, bool>, cpp::built_kernel> built;
+  std::map<std::pair<std::int64_t, bool>, harness::built_kernel> built;
   std::map<std::string, std::string> samples;
   admission machine;
   memory::cost spent;
@@ -130,7 +130,7 @@ void do_evaluate(planner_pointer self, const agents::evaluate_step& s) {
   auto kernel = state.built.extract(key);
   show(self, s.final_round ? "final measurement" : "searching");
   self->request(state.config.fleet, caf::infinite, evaluate_atom::value, state.config.request.settings.id, kernel.mapped(),
-                s.final_round ? cpp::effort::final : cpp::effort::search)
+                s.final_round ? harness::effort::final : harness::effort::search)
       .then(
           [self, key](const measured_result& done) {
             memory::evaluation evaluation;
@@ -338,7 +338,7 @@ void find_warm_starts(planner_pointer self, memory::session session) {
 void after_admission(planner_pointer self, const admission& machine, bool resumed, agents::session_history history) {
   planner_state& state = self->state;
   state.machine = machine;
-  auto makers = state.config.make_generators(*state.config.request.task, machine.machine.cores);
+  auto makers = state.config.make_generators(*state.config.request.task, state.config.request.settings.target, machine);
   if (!makers) return fail_session(self, makers.error());
   state.makers = *makers;
   for (const auto& maker : state.makers) state.maker_pointers.push_back(maker.get());
@@ -352,7 +352,7 @@ void admit(planner_pointer self, bool resumed, const agents::session_history& hi
   planner_state& state = self->state;
   show(self, "admitting the problem");
   const memory::session& session = state.config.request.settings;
-  self->request(state.config.fleet, caf::infinite, admit_atom::value, session.id, state.config.request.task, session.seed)
+  self->request(state.config.fleet, caf::infinite, admit_atom::value, session.id, state.config.request.task, session.target, session.seed)
       .then(
           [self, resumed, history](const admission_result& admitted) {
             if (!admitted) return fail_session(self, admitted.error());

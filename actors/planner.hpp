@@ -15,7 +15,7 @@ struct planner_config {
   fleet_actor fleet;
   presenter_actor presenter;
   /// The ways to implement a problem: the rules, then the user's seed kernels. `cores` is what a kernel may use.
-  std::function<result<generators>(const problem& p, std::int64_t cores)> make_generators;
+  generator_factory make_generators;
   std::function<std::string()> now;  ///< RFC 3339
   std::function<double()> clock_s;   ///< monotonic
 };

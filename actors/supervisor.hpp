@@ -19,7 +19,7 @@ struct supervisor_config {
   publisher_config publisher;
   presenter_config presenter;
   fleet_config fleet;
-  std::function<result<generators>(const problem& p, std::int64_t cores)> make_generators;
+  generator_factory make_generators;
   std::function<std::string()> now;
   std::function<double()> clock_s;
   std::size_t parallel_sessions = 1;

@@ -28,6 +28,19 @@ struct fingerprint {
 };
 KS_RECORD(fingerprint, device, isa, driver, compiler, flags, os, cores, clocks, copy_gb_per_s, peak_gflop_per_s)
 
+/// The numbers about an accelerator that schedule decisions are made from; all 0 on CPUs.
+struct device_facts {
+  std::string architecture;  ///< "sm_90a", "gfx90a"
+  std::int64_t multiprocessors = 0, warp_size = 0;
+  std::int64_t threads_per_multiprocessor = 0, registers_per_multiprocessor = 0;
+  std::int64_t shared_bytes_per_multiprocessor = 0, shared_bytes_per_block = 0;  ///< the latter with the opt-in
+  std::int64_t l2_bytes = 0;
+  std::int64_t clock_khz = 0;  ///< highest
+  double memory_gb_per_s = 0;  ///< by the data sheet or measured
+};
+KS_RECORD(device_facts, architecture, multiprocessors, warp_size, threads_per_multiprocessor, registers_per_multiprocessor,
+          shared_bytes_per_multiprocessor, shared_bytes_per_block, l2_bytes, clock_khz, memory_gb_per_s)
+
 /// Candidate or baseline on one workload.
 struct workload_timing {
   axis_values axes;

@@ -12,11 +12,10 @@
 
 #include "actors/commands/command_line.hpp"
 #include "actors/commands/commands.hpp"
-#include "actors/commands/targets.hpp"
 #include "actors/core_plan.hpp"
-#include "agents/synthesis/machine_model.hpp"
 #include "backends/cpp/evaluator.hpp"
 #include "backends/cpp/reference_source.hpp"
+#include "backends/targets.hpp"
 #include "config/hash.hpp"
 
 namespace kernsmith::actors {
@@ -134,13 +133,13 @@ result<memory::evaluation> evaluate_source(const evaluate_options& options, cons
   const core_plan cores = plan_cores(allowed_cores(), 1, static_cast<std::size_t>(options.threads));
   const auto until = stopping_choice_of(options.until);
   if (!until) return tl::unexpected(until.error());
-  cpp::evaluator_options how;
+  harness::evaluator_options how;
   how.cache = build_cache(options.common);
   how.cores = cores.slots.front();
   how.seed = options.seed;
   how.stop = &interrupted();
   how.until = *until;
-  auto evaluator = cpp::evaluator::open(p, how);
+  auto evaluator = backends::open_evaluator(target, p, how);
   if (!evaluator) return tl::unexpected(evaluator.error());
   auto kernel = (*evaluator)->build(source);
   if (!kernel) return tl::unexpected(kernel.error());
@@ -152,7 +151,7 @@ result<memory::evaluation> evaluate_source(const evaluate_options& options, cons
     e.fingerprint = (*evaluator)->machine();
     e.cost.build_s = kernel->build_s;
   } else {
-    auto evaluated = (*evaluator)->evaluate(*kernel, options.quick ? cpp::effort::quick : cpp::effort::final);
+    auto evaluated = (*evaluator)->evaluate(*kernel, options.quick ? harness::effort::quick : harness::effort::final);
     if (!evaluated) return tl::unexpected(evaluated.error());
     e = *evaluated;
     found.samples = (*evaluator)->samples_json();
@@ -179,7 +178,7 @@ int run_evaluate(const evaluate_options& options) {
   if (!p) return report_error(p.error());
   const auto source = read_file(options.source_file);
   if (!source) return report_error(source.error());
-  const auto target = resolve_target(options.target, agents::describe_host(1).isa);
+  const auto target = backends::resolve_target(options.target);
   if (!target) return report_error(target.error());
   findings found;
   auto e = evaluate_source(options, *p, *target, *source, found);

@@ -14,11 +14,11 @@
 #include "actors/commands/commands.hpp"
 #include "actors/commands/session_output.hpp"
 #include "actors/commands/session_view.hpp"
-#include "actors/commands/targets.hpp"
 #include "actors/core_plan.hpp"
 #include "actors/embedded.hpp"
 #include "agents/search/policy.hpp"
 #include "agents/synthesis/machine_model.hpp"
+#include "backends/targets.hpp"
 #include "config/hash.hpp"
 #include "config/settings.hpp"
 #include "config/text.hpp"
@@ -72,8 +72,16 @@ result<std::vector<problem_ptr>> load_all(const std::vector<std::string>& files)
   return shared;
 }
 
+// The rules synthesizer of a target's language.
+result<std::unique_ptr<agents::generator>> rules_for(const problem& p, const std::string& target, const admission& machine) {
+  if (backends::language_of(target) == "cpp")
+    return agents::make_rules_generator(p, agents::describe_host(static_cast<int>(std::max<std::int64_t>(1, machine.machine.cores))));
+  return fail(fault::bad_request, fmt::format("the rules synthesizer has no grammar for {}", target));
+}
+
 // The rules first, then the user's kernels; `wanted` (empty: all) picks by name.
-result<generators> make_generators(const problem& p, std::int64_t cores, const std::vector<std::string>& wanted) {
+result<generators> make_generators(const problem& p, const std::string& target, const admission& machine,
+                                   const std::vector<std::string>& wanted) {
   const auto is_wanted = [&](const std::string& name) {
     return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
   };
@@ -82,7 +90,7 @@ result<generators> make_generators(const problem& p, std::int64_t cores, const s
   if (!p.statements.empty()) {
     known.emplace_back("rules");
     if (is_wanted("rules")) {
-      auto rules = agents::make_rules_generator(p, agents::describe_host(static_cast<int>(cores)));
+      auto rules = rules_for(p, target, machine);
       if (!rules) return tl::unexpected(rules.error());
       all.push_back(std::move(*rules));
     }
@@ -141,16 +149,17 @@ supervisor_config make_supervisor(const optimize_options& options, std::shared_p
   config.presenter = view.presenter();
   config.fleet.cores = plan_cores(allowed_cores(), options.slots, static_cast<std::size_t>(options.settings.threads));
   config.fleet.now = [] { return std::chrono::steady_clock::now(); };
-  config.fleet.open = [cache = build_cache(options.common)](const problem& p, const std::vector<int>& cores, std::uint64_t seed) {
-    cpp::evaluator_options how;
+  config.fleet.open = [cache = build_cache(options.common)](const problem& p, const std::string& target, const std::vector<int>& cores,
+                                                            std::uint64_t seed) {
+    harness::evaluator_options how;
     how.cache = cache;
     how.cores = cores;
     how.seed = seed;
     how.stop = &interrupted();
-    return cpp::evaluator::open(p, how);
+    return backends::open_evaluator(target, p, how);
   };
-  config.make_generators = [wanted = options.synthesizers](const problem& p, std::int64_t cores) {
-    return make_generators(p, cores, wanted);
+  config.make_generators = [wanted = options.synthesizers](const problem& p, const std::string& target, const admission& machine) {
+    return make_generators(p, target, machine, wanted);
   };
   config.now = now_text;
   config.clock_s = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
@@ -218,15 +227,16 @@ int run_optimize(const optimize_options& options) {
   const auto problems = load_all(options.problem_files);
   if (!problems) return report_error(problems.error());
   std::vector<std::string> targets;
-  const std::string isa = agents::describe_host(1).isa;
   for (const std::string& name : options.targets) {
-    const auto target = resolve_target(name, isa);
+    const auto target = backends::resolve_target(name);
     if (!target) return report_error(target.error());
     if (std::find(targets.begin(), targets.end(), *target) == targets.end()) targets.push_back(*target);
   }
   for (const problem_ptr& p : *problems) {
-    const auto possible = make_generators(*p, 1, options.synthesizers);
-    if (!possible) return report_error(possible.error());
+    for (const std::string& target : targets) {
+      const auto possible = make_generators(*p, target, admission{}, options.synthesizers);
+      if (!possible) return report_error(possible.error());
+    }
   }
   auto store = memory::store::open(data_directory(options.common));
   if (!store) return report_error(store.error());

@@ -385,7 +385,7 @@ result<memory::control_result> cpu_evaluator::control() {
 
 }  // namespace
 
-result<std::unique_ptr<evaluator>> evaluator::open(const problem& p, const evaluator_options& options) {
+result<std::unique_ptr<harness::evaluator>> open_evaluator(const problem& p, const evaluator_options& options) {
   const double began_s = now_s();
   auto bench = workbench::open(p, options);
   if (!bench) return tl::unexpected(bench.error());

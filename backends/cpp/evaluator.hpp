@@ -1,59 +1,20 @@
 // The evaluation of CPU candidates: admit a problem, build, verify, time against the baseline. Drives runners; never maps candidate code.
 #pragma once
 
-#include <atomic>
-#include <filesystem>
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "backends/cpp/toolchain.hpp"
-#include "backends/harness/statistics.hpp"
-#include "config/problem.hpp"
-#include "memory/records.hpp"
+#include "backends/harness/evaluator.hpp"
 
 namespace kernsmith::cpp {
 
-/// How much is measured.
-enum class effort : std::uint8_t {
-  quick,   ///< first workload only, few samples: `evaluate --quick`
-  search,  ///< all workloads, some edge shapes, enough samples to rank
-  final,   ///< all workloads, all edge shapes and contents, a hidden shape, full ABBA blocks over several process launches
-};
+using harness::effort;
+using harness::evaluator;
+using harness::evaluator_options;
 
-struct evaluator_options {
-  std::filesystem::path cache;  ///< build cache
-  std::vector<int> cores;       ///< measured cores; empty: all that may be used
-  std::uint64_t seed = 1;       ///< of input contents; mixed with fresh entropy for timed contents when `unpredictable`
-  bool unpredictable = true;
-  const std::atomic<bool>* stop = nullptr;                  ///< set: give up soon with an `interrupted` error
-  double call_timeout_s = 10;                               ///< least limit of one verifying call; more where the baseline is slow
-  double build_timeout_s = 90;                              ///< of one build
-  std::optional<harness::stopping_choice> until;            ///< when to stop taking blocks; by default the effort's relative width
-  std::int64_t memory_limit_bytes = std::int64_t{8} << 30;  ///< of a kernel beside its buffers; more where workloads are large
-};
-
-/// One problem on this machine's CPU. Not thread-safe (one per evaluator slot); build() may run beside evaluate().
-class evaluator {
- public:
-  /// Builds reference and baselines, computes expected outputs, checks the reference against itself and that null candidates (zeros, copied
-  /// input, other seed's answer) fail. bad_request when the problem can't be admitted (with the reason); missing_here without compiler or
-  /// sandbox.
-  [[nodiscard]] static result<std::unique_ptr<evaluator>> open(const problem& p, const evaluator_options& options);
-  virtual ~evaluator() = default;
-
-  [[nodiscard]] virtual result<built_kernel> build(const std::string& source) = 0;
-  /// Fills outcome, detail, stage, workloads, verification, timing, machine_code, diagnosis, fingerprint, cost; ids are the caller's.
-  [[nodiscard]] virtual result<memory::evaluation> evaluate(const built_kernel& kernel, effort how) = 0;
-  [[nodiscard]] virtual std::vector<memory::baseline_timing> baselines() = 0;
-  /// The baseline against itself, measured like a candidate.
-  [[nodiscard]] virtual result<memory::control_result> control() = 0;
-  [[nodiscard]] virtual memory::fingerprint machine() const = 0;
-  /// Seconds spent in compilers and kernels so far (reference and baselines included).
-  [[nodiscard]] virtual memory::cost spent() const = 0;
-  /// Raw samples of the last evaluate(), as JSON; for the evidence folder.
-  [[nodiscard]] virtual std::string samples_json() = 0;
-};
+/// Builds reference and baselines, computes expected outputs, checks the reference against itself and that null candidates (zeros, copied
+/// input, other seed's answer) fail. bad_request when the problem can't be admitted (with the reason); missing_here without compiler or
+/// sandbox.
+[[nodiscard]] result<std::unique_ptr<harness::evaluator>> open_evaluator(const problem& p, const evaluator_options& options);
 
 }  // namespace kernsmith::cpp

@@ -31,6 +31,21 @@ std::string value_in(const std::string& file, const std::string& key, char separ
   return "";
 }
 
+std::int64_t largest_cache_bytes() {
+  std::int64_t largest = 0;
+  for (int index = 0; index < 8; ++index) {
+    const std::string size = first_line(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
+    if (size.empty()) break;
+    std::int64_t bytes = std::atoll(size.c_str());
+    if (size.back() == 'K') bytes <<= 10;
+    if (size.back() == 'M') bytes <<= 20;
+    largest = std::max(largest, bytes);
+  }
+  return largest;
+}
+
+}  // namespace
+
 std::string instruction_level() {
 #if defined(__x86_64__)
   // Features that stand for their levels: not every compiler knows the levels by name.
@@ -49,21 +64,6 @@ std::string instruction_level() {
   return names.machine;
 #endif
 }
-
-std::int64_t largest_cache_bytes() {
-  std::int64_t largest = 0;
-  for (int index = 0; index < 8; ++index) {
-    const std::string size = first_line(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
-    if (size.empty()) break;
-    std::int64_t bytes = std::atoll(size.c_str());
-    if (size.back() == 'K') bytes <<= 10;
-    if (size.back() == 'M') bytes <<= 20;
-    largest = std::max(largest, bytes);
-  }
-  return largest;
-}
-
-}  // namespace
 
 machine_facts read_machine_facts() {
   machine_facts facts;

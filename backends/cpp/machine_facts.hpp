@@ -14,6 +14,8 @@ struct machine_facts {
 };
 
 [[nodiscard]] machine_facts read_machine_facts();
+/// "x86-64-v4", "x86-64-v3", ...: the highest level whose instructions this processor has.
+[[nodiscard]] std::string instruction_level();
 /// CPU ids this process may run on.
 [[nodiscard]] std::vector<int> usable_cores();
 

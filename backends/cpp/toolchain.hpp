@@ -7,24 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "backends/harness/evaluator.hpp"
 #include "config/error.hpp"
 
 namespace kernsmith::cpp {
+
+using harness::built_kernel;
 
 /// What one build may take. A compiler that needs more is stopped and the candidate gets the outcome that names the limit.
 inline constexpr double build_timeout_s = 90;
 inline constexpr std::int64_t max_build_memory_bytes = std::int64_t{4} << 30;
 inline constexpr std::size_t max_source_bytes = std::size_t{4} << 20;
-
-struct built_kernel {
-  std::string outcome;            ///< empty when built; else build_failed | build_timeout | resource_limit
-  std::string detail;             ///< first error line
-  std::string log;                ///< bounded
-  std::filesystem::path library;  ///< the shared object
-  std::string machine_code;  ///< hash over the code and read-only data sections, so that equal code is one node whatever its source text
-  double build_s = 0;        ///< what the compiler took when it was really run; 0 from the cache
-  bool from_cache = false;
-};
 
 class toolchain {
  public:

@@ -24,13 +24,13 @@ double landscape(const point& p) {
   return 4.0 - 0.3 * std::abs(p.a - 5) - 0.5 * std::abs(p.b - 2);
 }
 
-class fake_evaluator final : public cpp::evaluator {
+class fake_evaluator final : public harness::evaluator {
  public:
   explicit fake_evaluator(std::shared_ptr<fake_machine> machine) : machine_(std::move(machine)) {}
 
-  result<cpp::built_kernel> build(const std::string& source) override {
+  result<harness::built_kernel> build(const std::string& source) override {
     ++machine_->builds;
-    cpp::built_kernel kernel;
+    harness::built_kernel kernel;
     const point p = parse(source);
     if (p.b == 3) {
       kernel.outcome = "build_failed";
@@ -43,9 +43,9 @@ class fake_evaluator final : public cpp::evaluator {
     return kernel;
   }
 
-  result<memory::evaluation> evaluate(const cpp::built_kernel& kernel, cpp::effort how) override {
+  result<memory::evaluation> evaluate(const harness::built_kernel& kernel, harness::effort how) override {
     const int number = machine_->evaluations++;
-    if (how == cpp::effort::final) ++machine_->finals;
+    if (how == harness::effort::final) ++machine_->finals;
     if (machine_->before_evaluation) machine_->before_evaluation(number);
     if (number == machine_->throw_on_evaluation) throw std::runtime_error("the device is on fire");
     memory::evaluation e;
@@ -96,14 +96,15 @@ class fake_generator final : public agents::generator {
 }  // namespace
 
 evaluator_factory fake_evaluators(std::shared_ptr<fake_machine> machine) {
-  return [machine](const problem&, const std::vector<int>&, std::uint64_t) -> result<std::unique_ptr<cpp::evaluator>> {
-    ++machine->opened;
-    if (!machine->admit) return fail(fault::bad_request, "zeros pass the comparison");
-    return std::make_unique<fake_evaluator>(machine);
-  };
+  return
+      [machine](const problem&, const std::string&, const std::vector<int>&, std::uint64_t) -> result<std::unique_ptr<harness::evaluator>> {
+        ++machine->opened;
+        if (!machine->admit) return fail(fault::bad_request, "zeros pass the comparison");
+        return std::make_unique<fake_evaluator>(machine);
+      };
 }
 
-result<generators> fake_generators(const problem&, std::int64_t) {
+result<generators> fake_generators(const problem&, const std::string&, const admission&) {
   return generators{std::make_shared<fake_generator>()};
 }
 

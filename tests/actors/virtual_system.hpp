@@ -54,7 +54,7 @@ struct fake_machine {
 [[nodiscard]] evaluator_factory fake_evaluators(std::shared_ptr<fake_machine> machine);
 
 /// A generator with decisions A in 0..7 and B in 0..3; machine code depends on A and B / 2 only for B < 2.
-[[nodiscard]] result<generators> fake_generators(const problem& p, std::int64_t cores);
+[[nodiscard]] result<generators> fake_generators(const problem& p, const std::string& target, const admission& machine);
 
 /// A temporary folder that goes away with its owner.
 struct temporary_folder {

@@ -59,7 +59,7 @@ class evaluators {
     options.call_timeout_s = call_timeout_s;
     options.build_timeout_s = build_timeout_s;
     options.memory_limit_bytes = memory_limit_bytes;
-    auto made = cpp::evaluator::open(*p, options);
+    auto made = cpp::open_evaluator(*p, options);
     if (!made) return tl::unexpected(made.error());
     known = std::move(*made);
     return known.get();

@@ -41,7 +41,7 @@ problem parsed(const std::string& text) {
 result<std::unique_ptr<cpp::evaluator>> opened(const std::string& text) {
   cpp::evaluator_options options;
   options.cache = scratch().path / "cache";
-  return cpp::evaluator::open(parsed(text), options);
+  return cpp::open_evaluator(parsed(text), options);
 }
 
 cpp::evaluator& shared_evaluator() {

@@ -94,7 +94,7 @@ std::unique_ptr<cpp::evaluator> open_for(const work& w, const settings& s, std::
   if (!p) give_up(p.error().message);
   cpp::evaluator_options options;
   options.cache = s.cache;
-  auto opened = cpp::evaluator::open(*p, options);
+  auto opened = cpp::open_evaluator(*p, options);
   if (!opened) give_up(opened.error().message);
   return std::move(*opened);
 }

@@ -87,7 +87,7 @@ struct session {
     cpp::evaluator_options options;
     options.cache = cache.path();
     options.call_timeout_s = call_timeout_s;
-    evaluator = fixtures::value_of(cpp::evaluator::open(fixtures::value_of(parse_problem(problem_text, "/nowhere/affine.toml")), options));
+    evaluator = fixtures::value_of(cpp::open_evaluator(fixtures::value_of(parse_problem(problem_text, "/nowhere/affine.toml")), options));
   }
   [[nodiscard]] memory::evaluation evaluated(const std::string& body, cpp::effort how = cpp::effort::quick) const {
     return fixtures::value_of(evaluator->evaluate(fixtures::value_of(evaluator->build(kernel(body))), how));
