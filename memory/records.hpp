@@ -74,12 +74,44 @@ struct timing_summary {
 };
 KS_RECORD(timing_summary, status, control, device_ns, event_ns, wall_ns)
 
+/// One number that a tool read or that follows from such numbers.
+struct signal {
+  double value = 0;
+  std::string unit;  ///< "ns", "GB/s", "fraction", "per 1000 instructions"
+  std::string tool;  ///< who says so: "ncu", "callgrind", "llvm-mca", "sampler", "outside clock", "definition", "ptxas"
+};
+KS_RECORD(signal, value, unit, tool)
+
+/// A signal that speaks for or against a diagnosis.
+struct diagnosis_evidence {
+  std::string signal;
+  double value = 0;
+  std::string unit, tool;
+  std::string threshold;  ///< what it was held against: "above 0.6"
+  std::string says;       ///< for people
+  bool against = false;   ///< speaks against the diagnosis
+};
+KS_RECORD(diagnosis_evidence, signal, value, unit, tool, threshold, says, against)
+
+/// What could not be read here. Nothing is put in its place.
+struct missing_tool {
+  std::string tool, reason, remedy;
+};
+KS_RECORD(missing_tool, tool, reason, remedy)
+
+/// Why a candidate is as fast as it is. A roofline alone fills the first three fields; a profile (agents/diagnosis) all of them.
 struct diagnosis {
-  std::string bottleneck;  ///< memory | compute | overhead | unknown
+  std::string bottleneck;  ///< roofline: memory | compute | overhead | unknown; profile: a word of agents/diagnosis/bottleneck.hpp
   double roofline_fraction = 0;
   std::map<std::string, double> signals;
+  std::string confidence{};  ///< clear | likely | unclear; empty: a roofline alone
+  std::vector<diagnosis_evidence> evidence{};
+  std::vector<std::string> also{};   ///< other bottlenecks that the signals speak for, strongest first
+  std::vector<std::string> tools{};  ///< that gave the signals
+  std::vector<missing_tool> missing{};
+  std::vector<std::string> knowledge{};  ///< ids of entries that speak to the bottleneck, nearest first
 };
-KS_RECORD(diagnosis, bottleneck, roofline_fraction, signals)
+KS_RECORD(diagnosis, bottleneck, roofline_fraction, signals, confidence, evidence, also, tools, missing, knowledge)
 
 /// Where the wall time of an evaluation went.
 struct cost {
@@ -200,6 +232,25 @@ struct champion {
   std::string since;
 };
 KS_RECORD(champion, problem, target, device, candidate, evaluation, session, problem_name, speedup, since)
+
+/// What profilers read about one candidate on one workload, and what it means. Schema kernsmith.profile/1.
+struct profile {
+  std::string schema = "kernsmith.profile/1";
+  std::string problem, target;  ///< problem hash; resolved target
+  std::string candidate;        ///< id over problem, target, language and source
+  axis_values axes;             ///< the workload that was timed
+  axis_values profiled_axes;    ///< the shape that slow tools ran: smaller where the workload would have taken too long
+  double time_ns = 0;           ///< outside clock, median of one call
+  std::map<std::string, signal> signals;
+  std::vector<missing_tool> missing;
+  std::vector<std::string> notes;  ///< what was done otherwise than in a timed run
+  std::string hot_code;            ///< assembly of the hottest block, or the slowest kernel's name
+  kernsmith::memory::diagnosis diagnosis;
+  kernsmith::memory::fingerprint fingerprint;
+  std::string finished;
+};
+KS_RECORD(profile, schema, problem, target, candidate, axes, profiled_axes, time_ns, signals, missing, notes, hot_code, diagnosis,
+          fingerprint, finished)
 
 /// One line of the outbox; published as kernsmith.event/1.
 struct event {
