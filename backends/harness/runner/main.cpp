@@ -2,6 +2,7 @@
 //
 //     kernsmith-runner LIBRARY THREADS WORKSPACE_BYTES
 //     kernsmith-runner probe NAME [ARGUMENT...]          what the sandbox's self-test runs
+//     kernsmith-runner profile MANIFEST REPORT           what profilers are wrapped around (profile_driver.hpp)
 //
 // The candidate's code runs in this process and can rewrite anything in it. Nothing here is trusted: what a call cost is read from the
 // verifier's clock, whether it was right from the verifier's buffers. Limits, affinity and the OpenMP variables were set before this
@@ -19,6 +20,7 @@
 #include "backends/harness/runner/channel.hpp"
 #include "backends/harness/runner/faults.hpp"
 #include "backends/harness/runner/probe.hpp"
+#include "backends/harness/runner/profile_driver.hpp"
 #include "backends/harness/runner/tensors.hpp"
 
 namespace kernsmith::runner {
@@ -104,6 +106,7 @@ void call_batch(const message& request, tensor_store& store, launch_function lau
 int main(int argc, char** argv) {
   using namespace kernsmith::runner;
   if (argc > 2 && std::strcmp(argv[1], "probe") == 0) return run_probe(argc, argv);
+  if (argc > 2 && std::strcmp(argv[1], "profile") == 0) return run_profile(argc, argv);
   if (argc != 4) {
     std::fputs("kernsmith-runner hosts a compiled kernel for kernsmith, which starts it; it is of no use by itself\n", stderr);
     return 2;
