@@ -26,8 +26,8 @@ constexpr double most_check_timeout_s = 120;
 constexpr double check_timeout_factor = 5;  // of the baseline's own time
 constexpr double control_call_ns = 50e6;
 constexpr double control_kernel_s = 1.5;
-constexpr int control_blocks = 4;    // per launch
-constexpr int control_launches = 3;  // processes differ a little; one launch would take that for a difference
+constexpr int control_blocks = 3;    // per launch
+constexpr int control_launches = 6;  // processes differ a little; one launch would take that for a difference
 constexpr int max_control_halvings = 24;
 
 double now_s() {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numbers>
 #include <numeric>
 
 namespace kernsmith::harness {
@@ -19,6 +20,7 @@ class generator {
   explicit generator(std::uint64_t seed) : state_(seed) {}
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(next() % n); }
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+  double normal() { return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
 
  private:
   std::uint64_t next() {
@@ -67,6 +69,20 @@ verdict judge(double log_centre, const interval& strict, const interval& ci95, s
   if (strict.high < 0 && log_centre < -std::log1p(policy.least_effect)) return verdict::slower;
   const double margin = std::log1p(policy.equivalence_margin);
   return ci95.low > -margin && ci95.high < margin ? verdict::no_difference : verdict::unresolved;
+}
+
+/// Several process launches: where a launch's code and data lie shifts all of its blocks together, by more than the blocks differ among
+/// themselves. Each launch counts as one observation, the median of its blocks; Student's interval of their mean.
+ratio_estimate over_launches(const std::vector<double>& medians, std::size_t blocks, generator& random, const verdict_policy& policy) {
+  const double centre = mean(medians), n = static_cast<double>(medians.size());
+  const double error = deviation(medians) / std::sqrt(n);
+  const double half95 = student(normal_95, n - 1) * error, half_strict = student(normal_995, n - 1) * error;
+  ratio_estimate estimate;
+  estimate.ratio = std::exp(centre);
+  estimate.ci95 = {std::exp(centre - half95), std::exp(centre + half95)};
+  estimate.decision = judge(centre, {centre - half_strict, centre + half_strict}, {centre - half95, centre + half95}, blocks, policy);
+  for (int draw = 0; draw < bootstrap_draws; ++draw) estimate.log_draws.push_back(centre + error * random.normal());
+  return estimate;
 }
 
 ratio_estimate finish(double centre, std::vector<double> draws, std::size_t blocks, double freedom, const verdict_policy& policy) {
@@ -187,6 +203,11 @@ ratio_estimate estimate_ratio(const std::vector<timing_block>& blocks, std::uint
   std::vector<const std::vector<double>*> launches;
   for (const auto& [launch, ratios] : by_launch) launches.push_back(&ratios);
   generator random(seed);
+  if (launches.size() >= least_launches) {
+    std::vector<double> medians;
+    for (const std::vector<double>* ratios : launches) medians.push_back(median(*ratios));
+    return over_launches(medians, all.size(), random, policy);
+  }
   std::vector<double> draws, resampled;
   for (int draw = 0; draw < bootstrap_draws; ++draw) {
     resampled.clear();

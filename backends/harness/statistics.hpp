@@ -50,7 +50,10 @@ struct ratio_estimate {
 
 inline constexpr int bootstrap_draws = 600;
 
-/// Bootstrap over process launches and over the blocks in each, widened for small numbers of blocks by Student's t.
+/// From so many process launches on, each is one observation (the median of its blocks) and the interval is Student's: what differs between
+/// launches is not averaged away by more blocks in each. Fewer launches: bootstrap over launches and over the blocks in each, widened for
+/// small numbers of blocks; what another launch would have given is then not in the interval.
+inline constexpr std::size_t least_launches = 4;
 [[nodiscard]] ratio_estimate estimate_ratio(const std::vector<timing_block>& blocks, std::uint64_t seed, const verdict_policy& policy = {});
 
 /// For a baseline too slow to be interleaved: separate samples. A leg with fewer than `least_blocks` samples is taken to vary by

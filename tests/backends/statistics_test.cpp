@@ -85,6 +85,25 @@ TEST_CASE("a launch that is a little off by itself is not a difference") {
   CHECK(wrong <= trials / 50);
 }
 
+TEST_CASE("launches that differ by more than their blocks do are not a difference, and don't hide one") {
+  int wrong = 0, found = 0, swapped = 0, covered = 0;
+  const int trials = 1000;
+  for (int trial = 0; trial < trials; ++trial) {
+    const auto seed = static_cast<std::uint64_t>(trial);
+    machine m{std::mt19937_64(seed), 0.01};
+    const ratio_estimate same = estimate_ratio(measure(m, 1000, 1000, 80, 8, 0.02), seed);
+    wrong += same.decision == verdict::faster || same.decision == verdict::slower ? 1 : 0;
+    covered += same.ci95.low <= 1 && 1 <= same.ci95.high ? 1 : 0;
+    const verdict small = estimate_ratio(measure(m, 1000, 1030, 80, 8, 0.008), seed).decision;
+    found += small == verdict::faster ? 1 : 0;
+    swapped += small == verdict::slower ? 1 : 0;
+  }
+  CHECK(wrong <= trials / 100);
+  CHECK(covered >= trials * 93 / 100);
+  CHECK(found >= trials * 8 / 10);
+  CHECK(swapped == 0);
+}
+
 TEST_CASE("real differences are found, in the right direction") {
   int twice = 0, ten = 0, three = 0, swapped = 0;
   const int trials = 100;

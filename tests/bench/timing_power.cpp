@@ -1,7 +1,7 @@
 // How far the evaluator's timing verdicts can be trusted, measured: kernels against themselves (every "faster" or "slower" is wrong), and
 // kernels with a true difference (how often is it found, and is the sign right?). Prints markdown tables; needs an otherwise idle machine.
 //
-//   timing_power CACHE [--pairs 500] [--runs 20] [--effort search|final] [--only same|different]
+//   timing_power CACHE [--pairs 500] [--runs 20] [--effort search|final] [--only same|different] [--samples FILE]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -73,6 +73,7 @@ struct settings {
   std::filesystem::path cache;
   int pairs = 500, runs = 20;
   std::string effort = "search", only;
+  std::filesystem::path samples;  ///< one line of JSON per evaluation: which kernel, the true factor, the verdict, every block
   [[nodiscard]] cpp::effort how() const { return effort == "final" ? cpp::effort::final : cpp::effort::search; }
 };
 
@@ -113,6 +114,20 @@ double judge(cpp::evaluator& e, const work& w, const settings& s, double factor,
     return 0;
   }
   ++verdicts[done->workloads.front().verdict];
+  if (!s.samples.empty()) {
+    const auto raw = nlohmann::json::parse(e.samples_json());
+    std::ofstream(s.samples, std::ios::app) << nlohmann::json{{"kernel", w.name},
+                                                              {"us", w.target_us},
+                                                              {"factor", factor},
+                                                              {"verdict", done->workloads.front().verdict},
+                                                              {"ratio", done->workloads.front().speedup},
+                                                              {"ci95", done->workloads.front().ci95},
+                                                              {"own_s", done->cost.own_s},
+                                                              {"kernel_s", done->cost.kernel_s},
+                                                              {"blocks", raw["workloads"][0]["blocks"]}}
+                                                   .dump()
+                                            << "\n";
+  }
   return done->workloads.front().median_ns;
 }
 
@@ -173,6 +188,7 @@ int main(int argc, char** argv) {
   app.add_option("--pairs", s.pairs, "Kernels against themselves")->check(CLI::PositiveNumber);
   app.add_option("--runs", s.runs, "Runs per kernel and difference")->check(CLI::PositiveNumber);
   app.add_option("--effort", s.effort)->check(CLI::IsMember({"search", "final"}));
+  app.add_option("--samples", s.samples, "A file to append every block to, one line of JSON per evaluation");
   app.add_option("--only", s.only)->check(CLI::IsMember({"same", "different"}));
   CLI11_PARSE(app, argc, argv);
   std::filesystem::create_directories(s.cache);
