@@ -34,6 +34,7 @@ struct emitted_group {
   std::string call;                ///< statements inside launch()
   std::set<std::string> preludes;  ///< prelude pieces needed (prelude.hpp)
   std::vector<int> stored;         ///< intermediates that this group writes to memory for later groups or for itself
+  std::string scratch_bytes = {};  ///< SIMT targets: size_t expression over the axes; empty: none (simt/simt_grammar.hpp)
 };
 
 class group_grammar {

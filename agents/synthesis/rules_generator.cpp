@@ -5,16 +5,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "agents/synthesis/source_assembly.hpp"
-
 namespace kernsmith::agents {
 namespace {
 
 class rules final : public rules_generator {
  public:
-  rules(std::string problem_name, tensor_ir ir, const machine_model& machine, grammar_list grammars)
+  rules(std::string problem_name, tensor_ir ir, const machine_model& machine, grammar_list grammars, source_assembler assemble)
       : problem_name_(std::move(problem_name)),
         machine_(machine),
+        assemble_(std::move(assemble)),
         grammars_(std::move(grammars)),
         groups_(plan_groups(std::move(ir), grammars_)) {
     space_.name = "rules";
@@ -55,7 +54,7 @@ class rules final : public rules_generator {
     for (const planned_run& run : groups_.runs)
       for (const planned_group& planned : run.ways[chosen_way(run, made.decisions)])
         assembled.push_back(emit(run, planned, made.decisions));
-    made.source = assemble_source(problem_name_, machine_, groups_.ir, assembled);
+    made.source = assemble_(problem_name_, groups_.ir, assembled);
     made.notes = groups_.notes;
     for (const assembled_group& group : assembled) {
       if (!made.rationale.empty()) made.rationale += ' ';
@@ -97,6 +96,7 @@ class rules final : public rules_generator {
 
   std::string problem_name_;
   machine_model machine_;
+  source_assembler assemble_;
   grammar_list grammars_;
   grouping groups_;
   decision_space space_;
@@ -107,7 +107,16 @@ class rules final : public rules_generator {
 result<std::unique_ptr<rules_generator>> make_rules_generator(const problem& p, const machine_model& machine, grammar_list grammars) {
   result<tensor_ir> ir = lower(p);
   if (!ir) return tl::unexpected(ir.error());
-  return std::make_unique<rules>(p.name, std::move(*ir), machine, std::move(grammars));
+  const auto assemble = [machine](const std::string& name, const tensor_ir& lowered, const std::vector<assembled_group>& groups) {
+    return assemble_source(name, machine, lowered, groups);
+  };
+  return std::make_unique<rules>(p.name, std::move(*ir), machine, std::move(grammars), assemble);
+}
+
+result<std::unique_ptr<rules_generator>> make_rules_generator(const problem& p, grammar_list grammars, source_assembler assemble) {
+  result<tensor_ir> ir = lower(p);
+  if (!ir) return tl::unexpected(ir.error());
+  return std::make_unique<rules>(p.name, std::move(*ir), machine_model{}, std::move(grammars), std::move(assemble));
 }
 
 }  // namespace kernsmith::agents

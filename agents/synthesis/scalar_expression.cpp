@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "agents/synthesis/expression_tools.hpp"
-#include "agents/synthesis/prelude.hpp"
 
 namespace kernsmith::agents {
 namespace {
@@ -166,7 +165,7 @@ std::string scalar_expression::target_element() const {
 
 std::string scalar_expression::to_storage(const std::string& expression, std::string_view from) const {
   const dtype type = at(ir_.tensors, s_.target).type;
-  const std::string storage = storage_type(type);
+  const std::string storage = spelling_.storage(type);
   if (storage == from) return expression;
   if (type == dtype::boolean) return from == "bool" ? expression : fmt::format("({}) != 0", expression);
   if (from == "float" && type != dtype::f64) return fmt::format("from_float<{}>({})", storage, expression);
@@ -199,6 +198,8 @@ scalar_expression::piece scalar_expression::render_number(double value) const {
 
 scalar_expression::piece scalar_expression::render(int node) const {
   const expression& e = at(s_.nodes, node);
+  if (spelling_.at_hand)
+    if (std::optional<std::string> text = spelling_.at_hand(node)) return {*text, e.type};
   switch (e.kind) {
     case expression_kind::number:
       if (e.type == value_class::real) return render_number(number_value(e));
@@ -297,7 +298,7 @@ scalar_expression::piece scalar_expression::render_cast(const expression& e) con
   const int operand = e.arguments[0];
   const value_class from = at(s_.nodes, operand).type;
   if (e.cast_to == dtype::boolean) return render_as(operand, value_class::boolean);
-  const std::string storage = storage_type(e.cast_to);
+  const std::string storage = spelling_.storage(e.cast_to);
   if (is_integer(e.cast_to)) {
     if (from != value_class::real && e.cast_to == dtype::i64) return render_as(operand, value_class::integer);
     return {fmt::format("int64_t(ks_saturate<{}>({}))", storage, value(operand, from == value_class::real ? from : value_class::integer)),

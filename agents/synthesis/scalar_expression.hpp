@@ -1,11 +1,14 @@
 // Expressions of the IR as scalar C++, element by element: what the plain grammar computes with, and what others can fall back on.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "agents/synthesis/ir.hpp"
+#include "agents/synthesis/prelude.hpp"
 
 namespace kernsmith::agents {
 
@@ -15,10 +18,19 @@ namespace kernsmith::agents {
 /// "N" or "64".
 [[nodiscard]] std::string extent_text(const tensor_ir& ir, const dim& d);
 
+/// Where an emitter spells parts of an expression otherwise.
+struct scalar_spelling {
+  std::string (*storage)(dtype) = storage_type;  ///< names of the storage types
+  bool wide = false;                             ///< real arithmetic in double even where the statement doesn't ask for it
+  /// Text of a load (or other) node whose value is at hand already, of C++ type type_text() of the node's class; nothing: as usual.
+  std::function<std::optional<std::string>(int node)> at_hand;
+};
+
 /// Text of nodes of one statement. Needs prelude piece "types". Index variables and tensors stand under their own names.
 class scalar_expression {
  public:
-  scalar_expression(const tensor_ir& ir, const statement& s) : ir_(ir), s_(s), wide_(needs_double(ir, s)) {}
+  scalar_expression(const tensor_ir& ir, const statement& s, scalar_spelling spelling = {})
+      : ir_(ir), s_(s), spelling_(std::move(spelling)), wide_(spelling_.wide || needs_double(ir, s)) {}
 
   /// "float" or "double", "int64_t", "bool".
   [[nodiscard]] std::string type_text(value_class type) const;
@@ -46,6 +58,7 @@ class scalar_expression {
 
   const tensor_ir& ir_;
   const statement& s_;
+  scalar_spelling spelling_;
   bool wide_;
 };
 

@@ -3,13 +3,14 @@
 //
 // Conventions of the emitted file, which all SIMT grammars rely on (simt_assembly.cpp writes it):
 //  - it starts with a comment of the definition and the decisions, `#include "kernsmith_kernel.h"`, the device headers (cuda_runtime.h,
-//    cuda_fp16.h, cuda_bf16.h, cuda_fp8.h), standard headers, the prelude pieces that the groups ask for (simt_prelude.hpp; "types" always),
-//    then each group's functions in one unnamed namespace, then launch().
+//    cuda_fp16.h, cuda_bf16.h, cuda_fp8.h), standard headers, the prelude pieces that the groups ask for (simt_prelude.hpp; "types"
+//    always), then each group's functions in one unnamed namespace, then launch().
 //  - storage types are simt_storage_type(dtype): double, float, ks_f16, ks_bf16, ks_f8e4m3, ks_f8e5m2 (structs around the bits `bits`, so
 //    that a pointer may be cast to __half* or __nv_bfloat16*), int64_t, int32_t, int16_t, int8_t, uint8_t, and uint8_t for bool.
 //  - launch() defines for each axis `const int64_t N = ctx->axes[i];`, for each tensor a typed pointer of the tensor's own name to device
 //    memory (inputs `const T*`, others `T*`), and `const cudaStream_t ks_stream`.
-//  - a group's `functions` hold __global__ kernels named "<group>_<what>_kernel" and one host function `static int <group>_launch(tensors...,
+//  - a group's `functions` hold __global__ kernels named "<group>_<what>_kernel" and one host function `static int
+//  <group>_launch(tensors...,
 //    axes..., cudaStream_t ks_stream)` that returns 0 or a cudaError_t; its `call` is
 //    `if (const int ks_failed = y_launch(x, y, N, ks_stream)) return ks_failed;`. Kernels are started by ks_start (prelude "types"):
 //    `ks_start(kernel, grid, block, shared_bytes, stream, arguments...)` checks the launch, raises the shared memory limit where needed,
