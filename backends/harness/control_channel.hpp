@@ -30,7 +30,7 @@ class request_message {
 struct answer_message {
   wire::answer_header header{};
   std::vector<double> times;  ///< of done and refused
-  std::string text;           ///< of load_failed and broken; printable
+  std::string text;           ///< of load_failed, broken and device_failed; printable
 };
 
 enum class receive_status : std::uint8_t { message, nothing, closed, malformed };

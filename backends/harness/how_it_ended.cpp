@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "backends/harness/cuda_driver.hpp"
 #include "backends/harness/guarded_mapping.hpp"
 
 namespace kernsmith::harness {
@@ -60,6 +61,32 @@ call_result how_it_ended(int exit_status, const std::optional<wire::answer_heade
     }
   }
   return end;
+}
+
+device_failure how_device_failed(int code, const std::string& name) {
+  const auto said = [&](call_status status, const char* words) {
+    return device_failure{status, fmt::format("{} ({}, {})", words, name, code)};
+  };
+  switch (code) {
+    case cuda::error_illegal_address:
+      return said(call_status::out_of_bounds, "an access to device memory that belongs to nothing: beyond a buffer, or no address at all");
+    case cuda::error_out_of_memory:
+      return said(call_status::resource_limit, "the device's memory ran out");
+    case cuda::error_launch_out_of_resources:
+      return said(call_status::refused, "a launch asks for more than the device has");
+    case cuda::error_no_binary_for_gpu:
+    case cuda::error_unsupported_ptx_version:
+      return said(call_status::refused, "the kernel was built for another device");
+    case cuda::error_launch_timeout:
+      return said(call_status::timeout, "the driver ended a kernel that ran too long");
+    case cuda::error_ecc_uncorrectable:
+    case cuda::error_no_device:
+    case cuda::error_devices_unavailable:
+    case cuda::error_system_not_ready:
+      return said(call_status::lost, "the device failed");
+    default:
+      return said(call_status::crashed, "the device gave its work up");
+  }
 }
 
 }  // namespace kernsmith::harness

@@ -25,4 +25,12 @@ struct fenced_range {
 [[nodiscard]] call_result how_it_ended(int exit_status, const std::optional<wire::answer_header>& reported,
                                        const std::vector<fenced_range>& fences);
 
+/// What an accelerator's driver said when a batch's work failed.
+struct device_failure {
+  call_status status = call_status::crashed;
+  std::string detail;
+};
+/// `code` and `name` as in CUDA's driver interface.
+[[nodiscard]] device_failure how_device_failed(int code, const std::string& name);
+
 }  // namespace kernsmith::harness

@@ -72,7 +72,7 @@ class sandboxed_runner final : public runner_client {
   bool exchange(const request_message& request, std::uint64_t sequence, double timeout_s, answer_message& answer, double& wall_ns);
   bool await(std::uint64_t sequence, double deadline_s, answer_message& answer);
   bool take_messages(std::uint64_t sequence, answer_message& answer, bool& answered);
-  result<std::uint32_t> map(const shared_buffer& buffer);
+  result<std::uint32_t> map(const mappable_buffer& buffer);
   void look_at_usage();
   void end_by_kill(call_status status, std::string detail);
   void end_by_itself();
@@ -85,7 +85,7 @@ class sandboxed_runner final : public runner_client {
   std::optional<wire::answer_header> fault_;  ///< the first that was reported
   int fault_messages_ = 0;
   std::optional<std::string> load_error_;
-  std::map<const shared_buffer*, std::uint32_t> buffers_;
+  std::map<const mappable_buffer*, std::uint32_t> buffers_;
   std::vector<fenced_range> fences_;
   std::size_t fixed_fences_ = 0;  ///< of the workspace: they stay when the sets are dropped
   std::int64_t buffer_bytes_ = 0;
@@ -114,7 +114,13 @@ result<std::unique_ptr<runner_client>> sandboxed_runner::start(const runner_opti
   if (!channel) return tl::unexpected(channel.error());
 
   sandbox_spec spec;
-  spec.command = {program->string(), library.string(), std::to_string(options.cores.size()), std::to_string(options.workspace_bytes)};
+  const std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads) : options.cores.size();
+  spec.command = {program->string(), library.string(), std::to_string(threads), std::to_string(options.workspace_bytes)};
+  if (!options.accelerator.driver.empty()) {
+    spec.command.push_back(options.accelerator.driver.string());
+    spec.command.push_back(std::to_string(options.accelerator.ordinal));
+    spec.devices = options.accelerator.nodes;
+  }
   spec.read_only = options.readable;
   spec.read_only.push_back(*program);
   spec.read_only.push_back(library);
@@ -231,6 +237,11 @@ bool sandboxed_runner::take_messages(std::uint64_t sequence, answer_message& ans
       case wire::answer_kind::broken:
         end_by_kill(call_status::resource_limit, answer.text);
         return false;
+      case wire::answer_kind::device_failed: {
+        const device_failure why = how_device_failed(answer.header.code, answer.text);
+        end_by_kill(why.status, why.detail);
+        return false;
+      }
       case wire::answer_kind::loaded:
       case wire::answer_kind::done:
       case wire::answer_kind::refused:
@@ -246,12 +257,12 @@ bool sandboxed_runner::take_messages(std::uint64_t sequence, answer_message& ans
   }
 }
 
-result<std::uint32_t> sandboxed_runner::map(const shared_buffer& buffer) {
+result<std::uint32_t> sandboxed_runner::map(const mappable_buffer& buffer) {
   const auto known = buffers_.find(&buffer);
   if (known != buffers_.end()) return known->second;
   if (buffers_.size() >= wire::max_buffers) return fail(fault::bug, "too many buffers in one runner");
   request_message request(wire::request_kind::map_buffer, 1, ++sequence_);
-  request.append(wire::map_body{buffer.file_bytes(), buffer.data_offset()});
+  request.append(wire::map_body{buffer.file_bytes(), buffer.data_offset(), buffer.bytes()});
   const auto number = static_cast<std::uint32_t>(buffers_.size());
   buffers_.emplace(&buffer, number);
   answer_message answer;
@@ -285,6 +296,7 @@ result<int> sandboxed_runner::add_set(const buffer_set& set) {
       auto number = map(*binding.buffer);
       if (!number) return tl::unexpected(number.error());
       tensor.buffer = *number;
+      tensor.offset = binding.offset;
       tensors.push_back(tensor);
     }
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backends/harness/frozen_process.hpp"
-#include "backends/harness/shared_buffer.hpp"
+#include "backends/harness/mappable_buffer.hpp"
 #include "config/dtype.hpp"
 #include "config/error.hpp"
 
@@ -18,10 +18,11 @@ namespace kernsmith::harness {
 
 /// One tensor of one buffer set, as the kernel will see it.
 struct tensor_binding {
-  const shared_buffer* buffer = nullptr;  ///< stays alive until the runner unmaps it (drop_sets or the runner's end)
+  const mappable_buffer* buffer = nullptr;  ///< stays alive until the runner unmaps it (drop_sets or the runner's end)
   dtype type = dtype::f32;
   std::vector<std::int64_t> shape;  ///< row-major, dense
-  bool writable = false;            ///< outputs; inputs are mapped writable too, so that a modification is seen and named
+  bool writable = false;     ///< outputs; inputs are mapped writable too, so that a modification is seen and named
+  std::uint64_t offset = 0;  ///< bytes behind the buffer's data: several tensors may share one buffer
 };
 
 /// All tensors of one call.
@@ -30,13 +31,22 @@ struct buffer_set {
   std::vector<std::int64_t> axes;
 };
 
+/// What a runner needs to use an accelerator. Without a driver it is a CPU's.
+struct accelerator_access {
+  std::filesystem::path driver;              ///< the driver's library, as loaded by the verifier
+  std::vector<std::filesystem::path> nodes;  ///< device nodes bound into the sandbox
+  int ordinal = 0;                           ///< among the devices that `environment` lets be seen
+};
+
 struct runner_options {
   std::filesystem::path library;  ///< shared object with `launch`
   std::vector<int> cores;         ///< CPU ids the kernel may use; also OMP places, bound
+  int threads = 0;                ///< that the kernel is told to use and OpenMP starts; 0: one per core, bound to it
   std::uint64_t workspace_bytes = 64u << 20;
   std::int64_t memory_limit_bytes = std::int64_t{8} << 30;
   double load_timeout_s = 20;
   bool trusted = false;                         ///< reference and builtin baselines: may link vendor libraries; same sandbox
+  accelerator_access accelerator;
   std::vector<std::filesystem::path> readable;  ///< extra read-only paths inside the sandbox
   std::vector<std::pair<std::string, std::string>> environment;  ///< extra variables
 };

@@ -99,7 +99,7 @@ result<sandbox_invocation> make_invocation(const sandbox_spec& spec, int seccomp
   if (spec.command.empty() || spec.command.front().empty() || spec.command.front().front() != '/') {
     return fail(fault::bug, "a sandboxed command must begin with an absolute path");
   }
-  auto filter = seccomp_program(spec.may_fork);
+  auto filter = seccomp_program(spec.may_fork, !spec.devices.empty());
   if (!filter) return tl::unexpected(filter.error());
 
   sandbox_invocation made;
@@ -111,6 +111,8 @@ result<sandbox_invocation> make_invocation(const sandbox_spec& spec, int seccomp
   add_system(arguments);
   add(arguments, {"--proc", "/proc", "--dev", "/dev", "--size", std::to_string(max_dev_shm_bytes), "--tmpfs", "/dev/shm"});
   add(arguments, {"--size", std::to_string(spec.tmpfs_bytes), "--tmpfs", "/tmp"});
+  for (const fs::path& path : spec.devices) add(arguments, {"--dev-bind", path.string(), path.string()});
+  if (!spec.devices.empty()) add(arguments, {"--ro-bind", "/sys", "/sys"});
   for (const fs::path& path : spec.read_only) add(arguments, {"--ro-bind", path.string(), path.string()});
   for (const auto& [outside, inside] : spec.writable) add(arguments, {"--bind", outside.string(), inside.string()});
   // The root and /dev are memory file systems of their own, without a size limit: nothing may be written there.

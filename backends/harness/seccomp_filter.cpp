@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace kernsmith::harness {
 
@@ -86,8 +87,7 @@ constexpr std::array denied_calls = {
     "iopl",
     "ioperm",
     "ioprio_set",
-    // Memory that no poll of resident sizes sees: files without a mapping, System V and POSIX queues and segments.
-    "memfd_create",
+    // Memory that no poll of resident sizes sees: System V and POSIX queues and segments.
     "memfd_secret",
     "shmget",
     "shmat",
@@ -96,12 +96,17 @@ constexpr std::array denied_calls = {
     "msgsnd",
     "semget",
     "mq_open",
-    // Moving pages and policies of memory that the verifier shares.
+    // Moving pages of memory that the verifier shares.
     "move_pages",
     "migrate_pages",
+    "set_mempolicy_home_node",
+};
+
+/// Denied as well, but to what uses a device: drivers place their memory and make files of it.
+constexpr std::array calls_of_drivers = {
+    "memfd_create",  // files without a mapping, whose memory no poll of resident sizes sees
     "mbind",
     "set_mempolicy",
-    "set_mempolicy_home_node",
 };
 
 constexpr std::uint64_t new_namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
@@ -112,8 +117,10 @@ struct release_filter {
 };
 using filter_handle = std::unique_ptr<void, release_filter>;
 
-int add_rules(scmp_filter_ctx filter, bool may_fork) {
-  for (const char* name : denied_calls) {
+int add_rules(scmp_filter_ctx filter, bool may_fork, bool uses_device) {
+  std::vector<const char*> denied(denied_calls.begin(), denied_calls.end());
+  if (!uses_device) denied.insert(denied.end(), calls_of_drivers.begin(), calls_of_drivers.end());
+  for (const char* name : denied) {
     const int number = seccomp_syscall_resolve_name(name);
     if (number == __NR_SCMP_ERROR) continue;  // unknown to this libseccomp: newer than the library, which then has no number for it
     if (number < 0) continue;                 // not a call of this architecture
@@ -144,11 +151,11 @@ int add_rules(scmp_filter_ctx filter, bool may_fork) {
 
 }  // namespace
 
-result<descriptor> seccomp_program(bool may_fork) {
+result<descriptor> seccomp_program(bool may_fork, bool uses_device) {
   const filter_handle filter(seccomp_init(SCMP_ACT_ALLOW));
   if (!filter) return fail(fault::missing_here, "libseccomp can't make a filter for this architecture; the sandbox needs one");
   // Other instruction sets' call numbers (32-bit x86, x32) would slip past the names above: the default for them is to kill.
-  if (const int status = add_rules(filter.get(), may_fork); status != 0)
+  if (const int status = add_rules(filter.get(), may_fork, uses_device); status != 0)
     return fail(fault::missing_here, errno_text("making the seccomp filter", -status));
   descriptor file(::memfd_create("kernsmith-seccomp", MFD_CLOEXEC));
   if (!file.open()) return fail(fault::infrastructure, errno_text("making a file for the seccomp filter", errno));

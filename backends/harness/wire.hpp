@@ -34,7 +34,7 @@ struct request_header {
 };
 
 struct map_body {
-  std::uint64_t file_bytes, data_offset;
+  std::uint64_t file_bytes, data_offset, data_bytes;
 };
 
 struct set_body {
@@ -45,6 +45,7 @@ struct tensor_body {
   std::uint32_t buffer;
   std::int32_t dtype;
   std::uint32_t rank, reserved;
+  std::uint64_t offset;  ///< bytes behind the buffer's data at which the tensor begins
   std::int64_t shape[max_rank];
 };
 
@@ -52,9 +53,10 @@ enum class answer_kind : std::uint32_t {
   loaded,       ///< the library is in place; sent once, unasked
   load_failed,  ///< text: what the loader said; the runner ends
   done,
-  refused,  ///< launch returned `code`
-  fault,    ///< about to die of signal `code` at address `value`
-  broken,   ///< text: what the runner could not do (memory); the runner ends
+  refused,        ///< launch returned `code`
+  fault,          ///< about to die of signal `code` at address `value`
+  device_failed,  ///< text: the device's error and its number in `code`; the context is lost and the runner ends
+  broken,         ///< text: what the runner could not do (memory); the runner ends
 };
 
 struct answer_header {

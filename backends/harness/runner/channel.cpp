@@ -51,10 +51,11 @@ void answer(const wire::answer_header& header, std::span<const std::byte> tail) 
   }
 }
 
-void give_up(wire::answer_kind kind, std::string_view text) {
+void give_up(wire::answer_kind kind, std::string_view text, std::int32_t code) {
   const std::string_view cut = text.substr(0, wire::max_text_bytes);
   wire::answer_header header{};
   header.kind = kind;
+  header.code = code;
   header.count = static_cast<std::uint32_t>(cut.size());
   answer(header, std::as_bytes(std::span(cut.data(), cut.size())));
   ::_exit(1);

@@ -26,6 +26,6 @@ struct message {
 void answer(const wire::answer_header& header, std::span<const std::byte> tail = {});
 
 /// Sends what stopped the runner, and ends it.
-[[noreturn]] void give_up(wire::answer_kind kind, std::string_view text);
+[[noreturn]] void give_up(wire::answer_kind kind, std::string_view text, std::int32_t code = 0);
 
 }  // namespace kernsmith::runner

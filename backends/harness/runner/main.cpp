@@ -1,6 +1,7 @@
 // kernsmith-runner: hosts one candidate inside the sandbox. Loads its library, maps the verifier's buffers, calls `launch` when told.
 //
-//     kernsmith-runner LIBRARY THREADS WORKSPACE_BYTES
+//     kernsmith-runner LIBRARY THREADS WORKSPACE_BYTES                    on the host
+//     kernsmith-runner LIBRARY THREADS WORKSPACE_BYTES DRIVER ORDINAL     on a CUDA device
 //     kernsmith-runner probe NAME [ARGUMENT...]          what the sandbox's self-test runs
 //     kernsmith-runner profile MANIFEST REPORT           what profilers are wrapped around (profile_driver.hpp)
 //
@@ -16,9 +17,9 @@
 #include <ctime>
 #include <string>
 
-#include "backends/harness/guarded_mapping.hpp"
 #include "backends/harness/runner/channel.hpp"
 #include "backends/harness/runner/faults.hpp"
+#include "backends/harness/runner/memory_space.hpp"
 #include "backends/harness/runner/probe.hpp"
 #include "backends/harness/runner/profile_driver.hpp"
 #include "backends/harness/runner/tensors.hpp"
@@ -48,7 +49,7 @@ launch_function load(const char* library) {
 }
 
 /// Calls each set in order; stops at the first that is refused. The answer carries this process's own time for each call.
-void call_batch(const message& request, tensor_store& store, launch_function launch, ks_launch context) {
+void call_batch(const message& request, tensor_store& store, memory_space& space, launch_function launch, ks_launch context) {
   static double times[wire::max_batch_calls];
   wire::answer_header header{};
   header.kind = wire::answer_kind::done;
@@ -56,6 +57,7 @@ void call_batch(const message& request, tensor_store& store, launch_function lau
   if (request.header.count > wire::max_batch_calls || request.body.size() < request.header.count * sizeof(std::uint32_t)) {
     give_up(wire::answer_kind::broken, "a batch is larger than its message");
   }
+  space.begin_batch();
   for (std::uint32_t i = 0; i < request.header.count && header.kind == wire::answer_kind::done; ++i) {
     std::uint32_t number = 0;
     std::memcpy(&number, request.body.data() + i * sizeof number, sizeof number);
@@ -71,11 +73,12 @@ void call_batch(const message& request, tensor_store& store, launch_function lau
     header.code = code;
     if (code != 0) header.kind = wire::answer_kind::refused;
   }
+  space.end_batch(times, header.count);
   answer(header, std::as_bytes(std::span(times, header.count)));
 }
 
-[[noreturn]] void serve(launch_function launch, const ks_launch& context) {
-  tensor_store store;
+[[noreturn]] void serve(memory_space& space, launch_function launch, const ks_launch& context) {
+  tensor_store store(space);
   for (;;) {
     const message request = receive();
     wire::answer_header header{};
@@ -83,7 +86,7 @@ void call_batch(const message& request, tensor_store& store, launch_function lau
     header.sequence = request.header.sequence;
     switch (request.header.kind) {
       case wire::request_kind::call:
-        call_batch(request, store, launch, context);
+        call_batch(request, store, space, launch, context);
         continue;
       case wire::request_kind::map_buffer:
         header.value = store.map(request);
@@ -107,7 +110,8 @@ int main(int argc, char** argv) {
   using namespace kernsmith::runner;
   if (argc > 2 && std::strcmp(argv[1], "probe") == 0) return run_probe(argc, argv);
   if (argc > 2 && std::strcmp(argv[1], "profile") == 0) return run_profile(argc, argv);
-  if (argc != 4) {
+  const bool on_device = argc == 6;
+  if (argc != 4 && !on_device) {
     std::fputs("kernsmith-runner hosts a compiled kernel for kernsmith, which starts it; it is of no use by itself\n", stderr);
     return 2;
   }
@@ -115,17 +119,12 @@ int main(int argc, char** argv) {
   ks_launch context{};
   context.threads = static_cast<std::int32_t>(std::strtol(argv[2], nullptr, 10));
   context.workspace_bytes = std::strtoull(argv[3], nullptr, 10);
-  if (context.workspace_bytes > 0) {
-    // Guarded like the buffers.
-    const std::size_t mapped_bytes = (context.workspace_bytes + 4095) / 4096 * 4096;
-    void* const workspace = kernsmith::harness::map_between_guards(-1, mapped_bytes);
-    if (workspace == nullptr) give_up(wire::answer_kind::broken, std::string("making the workspace: ") + std::strerror(errno));
-    context.workspace = workspace;
-  }
+  const auto space = on_device ? cuda_memory(argv[4], static_cast<int>(std::strtol(argv[5], nullptr, 10))) : host_memory();
+  space->prepare(context);
   const auto launch = load(argv[1]);
   wire::answer_header loaded{};
   loaded.kind = wire::answer_kind::loaded;
   loaded.value = reinterpret_cast<std::uint64_t>(context.workspace);
   answer(loaded);
-  serve(launch, context);
+  serve(*space, launch, context);
 }

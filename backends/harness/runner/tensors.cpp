@@ -1,11 +1,7 @@
 #include "backends/harness/runner/tensors.hpp"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <string>
-
-#include "backends/harness/guarded_mapping.hpp"
 
 namespace kernsmith::runner {
 
@@ -27,15 +23,12 @@ std::uint64_t tensor_store::map(const message& request) {
   auto body = request.body;
   const wire::map_body what = take<wire::map_body>(body, 1).front();
   if (request.descriptor < 0) give_up(wire::answer_kind::broken, "a buffer came without its descriptor: too many are open");
-  void* const mapped = harness::map_between_guards(request.descriptor, what.file_bytes);
-  if (mapped == nullptr) give_up(wire::answer_kind::broken, std::string("mapping a buffer: ") + std::strerror(errno));
-  ::close(request.descriptor);
   mapped_buffer buffer;
-  buffer.start = static_cast<std::byte*>(mapped);
+  buffer.start = space_.map(request.descriptor, what);
   buffer.file_bytes = what.file_bytes;
   buffer.data = buffer.start + what.data_offset;
   buffers_.push_back(buffer);
-  return reinterpret_cast<std::uint64_t>(buffer.data);
+  return buffer.data;
 }
 
 void tensor_store::add(const message& request) {
@@ -57,7 +50,8 @@ void tensor_store::add(const message& request) {
     set->extents.resize(set->extents.size() + from.rank);
     std::int64_t stride = 1;
     for (std::uint32_t d = from.rank; d-- > 0; stride *= from.shape[d]) strides[d] = stride;
-    const ks_tensor tensor{buffers_[from.buffer].data, from.dtype, static_cast<std::int32_t>(from.rank), shape, strides};
+    void* const data = reinterpret_cast<void*>(buffers_[from.buffer].data + from.offset);
+    const ks_tensor tensor{data, from.dtype, static_cast<std::int32_t>(from.rank), shape, strides};
     (i < sizes.inputs ? set->inputs : set->outputs).push_back(tensor);
   }
   set->axes = set->extents.data() + set->extents.size();
@@ -68,7 +62,7 @@ void tensor_store::add(const message& request) {
 
 void tensor_store::drop() {
   sets_.clear();
-  for (const mapped_buffer& buffer : buffers_) harness::unmap_with_guards(buffer.start, buffer.file_bytes);
+  for (const mapped_buffer& buffer : buffers_) space_.unmap(buffer.start, buffer.file_bytes);
   buffers_.clear();
 }
 

@@ -8,6 +8,7 @@
 
 #include "backends/harness/kernsmith_kernel.h"
 #include "backends/harness/runner/channel.hpp"
+#include "backends/harness/runner/memory_space.hpp"
 
 namespace kernsmith::runner {
 
@@ -21,7 +22,8 @@ struct tensor_set {
 
 class tensor_store {
  public:
-  /// Maps the descriptor between guard pages and closes it. The address of the data; gives up when memory is short.
+  explicit tensor_store(memory_space& space) : space_(space) {}
+  /// Maps the descriptor between guards and closes it. The address of the data; gives up when memory is short.
   std::uint64_t map(const message& request);
   void add(const message& request);
   void drop();
@@ -30,10 +32,11 @@ class tensor_store {
 
  private:
   struct mapped_buffer {
-    std::byte* start = nullptr;
+    std::uint64_t start = 0;
     std::size_t file_bytes = 0;
-    std::byte* data = nullptr;
+    std::uint64_t data = 0;
   };
+  memory_space& space_;
   std::vector<mapped_buffer> buffers_;
   std::vector<std::unique_ptr<tensor_set>> sets_;
 };
