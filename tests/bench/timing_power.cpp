@@ -2,6 +2,7 @@
 // kernels with a true difference (how often is it found, and is the sign right?). Prints markdown tables; needs an otherwise idle machine.
 //
 //   timing_power CACHE [--pairs 500] [--runs 20] [--effort search|final] [--only same|different] [--samples FILE]
+//               [--first 0]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -72,6 +73,7 @@ std::string source_of(const work& w, double factor, int variant) {
 struct settings {
   std::filesystem::path cache;
   int pairs = 500, runs = 20;
+  std::size_t first = 0;  ///< position of the kernel to begin with; the others follow, in a ring
   std::string effort = "search", only;
   std::filesystem::path samples;  ///< one line of JSON per evaluation: which kernel, the true factor, the verdict, every block
   [[nodiscard]] cpp::effort how() const { return effort == "final" ? cpp::effort::final : cpp::effort::search; }
@@ -145,7 +147,8 @@ void same(const settings& s) {
   fmt::print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
   counts total;
   const int each = (s.pairs + static_cast<int>(all_work.size()) - 1) / static_cast<int>(all_work.size());
-  for (std::size_t i = 0; i < all_work.size(); ++i) {
+  for (std::size_t n = 0; n < all_work.size(); ++n) {
+    const std::size_t i = (s.first + n) % all_work.size();
     const auto e = open_for(all_work[i], s, i);
     counts verdicts;
     double ns = 0;
@@ -163,7 +166,8 @@ void different(const settings& s) {
       "|\n",
       s.effort);
   fmt::print("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-  for (std::size_t i = 0; i < all_work.size(); ++i) {
+  for (std::size_t n = 0; n < all_work.size(); ++n) {
+    const std::size_t i = (s.first + n) % all_work.size();
     const work& w = all_work[i];
     if (w.streams) continue;  // a pass more or less is not 3 %
     const auto e = open_for(w, s, i);
@@ -189,6 +193,7 @@ int main(int argc, char** argv) {
   app.add_option("--runs", s.runs, "Runs per kernel and difference")->check(CLI::PositiveNumber);
   app.add_option("--effort", s.effort)->check(CLI::IsMember({"search", "final"}));
   app.add_option("--samples", s.samples, "A file to append every block to, one line of JSON per evaluation");
+  app.add_option("--first", s.first, "Position of the kernel to begin with");
   app.add_option("--only", s.only)->check(CLI::IsMember({"same", "different"}));
   CLI11_PARSE(app, argc, argv);
   std::filesystem::create_directories(s.cache);
