@@ -113,6 +113,9 @@ result<sandbox_invocation> make_invocation(const sandbox_spec& spec, int seccomp
   add(arguments, {"--size", std::to_string(spec.tmpfs_bytes), "--tmpfs", "/tmp"});
   for (const fs::path& path : spec.devices) add(arguments, {"--dev-bind", path.string(), path.string()});
   if (!spec.devices.empty()) add(arguments, {"--ro-bind", "/sys", "/sys"});
+  // Out of a bundle on an old system, the runner brings its own run-time libraries (scripts/bundle-launcher).
+  if (const char* bundle = std::getenv("KERNSMITH_BUNDLE"); bundle != nullptr && *bundle == '/')
+    add(arguments, {"--ro-bind", bundle, bundle});
   for (const fs::path& path : spec.read_only) add(arguments, {"--ro-bind", path.string(), path.string()});
   for (const auto& [outside, inside] : spec.writable) add(arguments, {"--bind", outside.string(), inside.string()});
   // The root and /dev are memory file systems of their own, without a size limit: nothing may be written there.
