@@ -1,0 +1,116 @@
+#include "simt_support.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "agents/synthesis/simt/simt_grammar.hpp"
+#include "config/hash.hpp"
+
+namespace kernsmith::agents::testing {
+namespace {
+
+/// Gone with the test program.
+class scratch_folder {
+ public:
+  scratch_folder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "kernsmith-simt-XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~scratch_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+const std::filesystem::path& scratch() {
+  static const scratch_folder folder;
+  return folder.path();
+}
+
+std::string first_lines(const std::filesystem::path& file, int count) {
+  std::ifstream in(file);
+  std::string text, line;
+  for (int i = 0; i < count && std::getline(in, line); ++i) text += line + "\n";
+  return text;
+}
+
+}  // namespace
+
+problem example_problem(const std::string& file) {
+  result<problem> p = load_problem(std::filesystem::path(KERNSMITH_SOURCE_DIR) / "docs/examples" / file);
+  if (!p) FAIL(p.error().message);
+  return std::move(*p);
+}
+
+std::unique_ptr<generator> cuda_generator(const problem& p) {
+  result<std::unique_ptr<generator>> made = simt::make_simt_rules_generator(p, {}, simt::dialect::cuda);
+  if (!made) FAIL(made.error().message);
+  return std::move(*made);
+}
+
+result<std::filesystem::path> compile_emulated(const std::string& source) {
+  static std::map<std::string, std::filesystem::path> built;
+  const std::string key = content_hash(source);
+  if (const auto found = built.find(key); found != built.end()) return found->second;
+  const std::filesystem::path text = scratch() / (key + ".cu"), library = scratch() / (key + ".so"), log = scratch() / (key + ".log");
+  std::ofstream(text) << source;
+  const std::string command = fmt::format(
+      "g++ -x c++ -std=c++17 -O1 -g -fPIC -shared -w -I'{0}/tests/agents/simt_emulation' -I'{0}/backends/harness' '{1}' -o '{2}' > '{3}' "
+      "2>&1",
+      KERNSMITH_SOURCE_DIR, text.string(), library.string(), log.string());
+  if (std::system(command.c_str()) != 0) return fail(fault::bug, first_lines(log, 12));
+  return built[key] = library;
+}
+
+std::string nvcc_path() {
+  if (const char* chosen = std::getenv("KERNSMITH_NVCC")) return chosen;
+  for (const char* usual : {"/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc"})
+    if (std::filesystem::exists(usual)) return usual;
+  return "";
+}
+
+std::string compile_with_nvcc(const std::string& source) {
+  const std::string key = content_hash(source);
+  const std::filesystem::path text = scratch() / (key + ".cu"), log = scratch() / (key + ".nvcc.log");
+  std::ofstream(text) << source;
+  const std::string command =
+      fmt::format("'{}' -cubin -O3 -std=c++17 -gencode=arch=compute_90a,code=sm_90a -I'{}/backends/harness' '{}' -o '{}.cubin' > '{}' 2>&1",
+                  nvcc_path(), KERNSMITH_SOURCE_DIR, text.string(), text.string(), log.string());
+  return std::system(command.c_str()) == 0 ? "" : first_lines(log, 12);
+}
+
+void check_emulated(const problem& p, const std::vector<std::vector<std::int64_t>>& shapes, int random_count, const run_options& options) {
+  const std::unique_ptr<generator> g = cuda_generator(p);
+  for (int n = 0; n <= random_count; ++n) {
+    const assignment chosen =
+        n == 0 ? preferred_assignment(g->space()) : random_assignment(*g, options.seed * 1000 + static_cast<std::uint64_t>(n));
+    const result<proposal> made = g->generate(chosen);
+    REQUIRE(made.has_value());
+    const std::string decisions = describe(g->space(), made->decisions);
+    CAPTURE(decisions);
+    const result<std::filesystem::path> library = compile_emulated(made->source);
+    if (!library) {
+      FAIL_CHECK("does not compile:\n" << library.error().message);
+      continue;
+    }
+    for (const std::vector<std::int64_t>& axes : shapes) {
+      const std::string wrong = check_kernel(p, *library, axes, options);
+      const std::string shape = fmt::format("{}", fmt::join(axes, " "));
+      CAPTURE(shape);
+      CHECK(wrong == "");
+    }
+  }
+}
+
+}  // namespace kernsmith::agents::testing

@@ -1,0 +1,31 @@
+// Emitted CUDA sources in tests: compiled by nvcc where there is one, and run on the CPU under the emulation in simt_emulation/.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agents/synthesis/rules_grammar.hpp"
+#include "support.hpp"
+
+namespace kernsmith::agents::testing {
+
+/// A problem of docs/examples/ or docs/examples/gpu/ by its file name.
+[[nodiscard]] problem example_problem(const std::string& file);
+
+/// The rules for CUDA on a device like sm_90.
+[[nodiscard]] std::unique_ptr<generator> cuda_generator(const problem& p);
+
+/// g++'s shared object of a CUDA source with the emulated runtime; equal sources compile once.
+[[nodiscard]] result<std::filesystem::path> compile_emulated(const std::string& source);
+
+/// nvcc's path, or empty.
+[[nodiscard]] std::string nvcc_path();
+/// Compiles to machine code of sm_90a. Empty when all is well, else the first errors.
+[[nodiscard]] std::string compile_with_nvcc(const std::string& source);
+
+/// doctest CHECKs that the preferred assignment and `random_count` random ones are right under emulation for every entry of `shapes`.
+void check_emulated(const problem& p, const std::vector<std::vector<std::int64_t>>& shapes, int random_count,
+                    const run_options& options = {});
+
+}  // namespace kernsmith::agents::testing
