@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "agents/synthesis/rules_generator.hpp"
+#include "agents/synthesis/simt/gemm_grammar.hpp"
 #include "agents/synthesis/simt/simt_assembly.hpp"
 #include "agents/synthesis/simt/simt_grammar.hpp"
 
@@ -29,6 +30,7 @@ result<std::unique_ptr<generator>> make_simt_rules_generator(const problem& p, c
   if (language != dialect::cuda) return fail(fault::bad_request, "the rules synthesizer writes CUDA only, not yet HIP or OpenCL");
   const simt_model model = model_of(facts, language);
   grammar_list grammars;
+  grammars.push_back(make_gemm_grammar(model, p.precision.lowest));
   grammars.push_back(make_plain_grammar(model));
   const auto assemble = [model](const std::string& name, const tensor_ir& ir, const std::vector<assembled_group>& groups) {
     return assemble_simt_source(name, model, ir, groups);

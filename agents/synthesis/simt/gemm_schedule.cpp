@@ -1,0 +1,209 @@
+#include "agents/synthesis/simt/gemm_schedule.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace kernsmith::agents::simt {
+namespace {
+
+constexpr int element_bytes = 2;
+constexpr std::int64_t shared_reserve_bytes = 2048;  // alignment of the ring, barriers
+constexpr int most_accumulators = 192;               // of the 232 registers that a consumer's thread may have
+constexpr int most_accumulators_three = 112;         // of 160, with three consumers
+constexpr int tile_code = 1000;                      // a tile decision's value is tile_m * 1000 + tile_n
+
+struct tile {
+  int m, n, consumers;
+};
+constexpr std::array tiles = {tile{64, 64, 1},   tile{64, 128, 1},  tile{64, 256, 1},  tile{128, 64, 2},  tile{128, 128, 2},
+                              tile{128, 192, 2}, tile{128, 256, 2}, tile{192, 128, 3}, tile{192, 192, 3}, tile{256, 128, 2}};
+
+/// How long the model thinks a product takes, in units of one m64n64k64 product of one multiprocessor.
+double cost_of(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model) {
+  const gemm_sizes size = sizes_of(plan);
+  const auto blocks = [](std::int64_t extent, std::int64_t unit) { return (extent + unit - 1) / unit; };
+  const std::int64_t tile_count =
+      blocks(size.rows, s.tile_m * s.cluster) * s.cluster * blocks(size.columns, s.tile_n) * size.batches * s.splits;
+  const std::int64_t waves = blocks(tile_count, model.multiprocessors / s.cluster * s.cluster);
+  const std::int64_t steps = blocks(blocks(size.depth, s.tile_k), s.splits);
+  const double products = static_cast<double>(s.products(plan).size());
+  const double work = static_cast<double>(s.tile_m * s.tile_n) / 4096.0;
+  // Small tiles fetch more per product than L2 gives: bytes of one step over what a multiprocessor gets while it multiplies 64 deep.
+  constexpr double l2_bytes_per_product = 96 * 32;
+  const double rows_fetched = s.tile_m * s.left_planes(plan) + 1.0 * s.tile_n * s.right_planes(plan) / s.cluster;
+  const double fetch = rows_fetched * 64 * element_bytes / l2_bytes_per_product;
+  const double step = std::max(work * products, fetch) * s.tile_k / 64.0;
+  constexpr double fill_steps = 6;  // until the ring is full, and the way of the results out
+  const double finish = s.splits > 1 ? 24 + 0.5 * s.splits * work : 0.25 * work;
+  return static_cast<double>(waves) * (static_cast<double>(steps) * step + finish) + fill_steps * step;
+}
+
+bool fits(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model) {
+  const int most = s.consumers == 3 ? most_accumulators_three : most_accumulators;
+  return s.stages * s.slot_bytes(plan) + shared_reserve_bytes <= model.shared_bytes_per_block && s.accumulators() <= most;
+}
+
+/// The most stages that fit, up to `wanted`; 0 when not even two do.
+int most_stages(const gemm_plan& plan, gemm_schedule s, const simt_model& model, int wanted) {
+  for (s.stages = wanted; s.stages >= 2; --s.stages)
+    if (fits(plan, s, model)) return s.stages;
+  return 0;
+}
+
+/// Orders of products that are precise enough: all that f32 needs, fewer where the problem allows a lower precision.
+std::vector<int> orders_of(const gemm_plan& plan, dtype lowest) {
+  const int all = plan.left.planes + plan.right.planes - 2;
+  if (all == 0) return {0};
+  const int enough = std::min(all, 2);
+  std::vector<int> orders;
+  if (lowest == dtype::f16 || lowest == dtype::bf16) orders.push_back(1);  // 2^-16 is below what either holds
+  for (int order = enough; order <= all; ++order)
+    if (orders.empty() || orders.back() < order) orders.push_back(order);
+  return orders;
+}
+
+gemm_schedule prefer(const gemm_plan& plan, const simt_model& model, dtype lowest) {
+  gemm_schedule best;
+  double best_cost = 0;
+  bool found = false;
+  const gemm_sizes size = sizes_of(plan);
+  for (const tile& t : tiles) {
+    for (const int cluster : {1, 2}) {
+      for (const int splits : {1, 2, 4, 8, 16}) {
+        gemm_schedule s;
+        s.tile_m = t.m, s.tile_n = t.n, s.consumers = t.consumers;
+        s.cluster = cluster, s.splits = splits;
+        s.order = orders_of(plan, lowest).front();
+        s.promote = plan.emulated() ? 1 : 0;
+        s.tile_k = plan.emulated() && 2 * s.slot_bytes(plan) + shared_reserve_bytes > model.shared_bytes_per_block ? 32 : 64;
+        s.stages = most_stages(plan, s, model, 8);
+        if (s.stages == 0 || (splits > 1 && size.depth < splits * 256)) continue;
+        const double cost = cost_of(plan, s, model);
+        if (found && cost >= best_cost) continue;
+        found = true;
+        best = s;
+        best_cost = cost;
+      }
+    }
+  }
+  return best;
+}
+
+decision numeric(std::string name, std::vector<std::int64_t> values, std::int64_t wanted, std::string meaning, double weight = 1) {
+  decision d;
+  d.name = std::move(name);
+  d.preferred = static_cast<std::size_t>(std::find(values.begin(), values.end(), wanted) - values.begin()) % values.size();
+  d.values = std::move(values);
+  d.meaning = std::move(meaning);
+  d.weight = weight;
+  return d;
+}
+
+decision tile_decision(const std::string& name, const gemm_schedule& preferred) {
+  decision d;
+  d.name = name;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    d.values.push_back(tiles[i].m * tile_code + tiles[i].n);
+    d.labels.push_back(fmt::format("{}x{}", tiles[i].m, tiles[i].n));
+    if (tiles[i].m == preferred.tile_m && tiles[i].n == preferred.tile_n) d.preferred = i;
+  }
+  d.meaning = "rows x columns of the result that one block computes at a time";
+  d.weight = 3;
+  return d;
+}
+
+decision order_decision(const std::string& name, const gemm_plan& plan, const std::vector<int>& orders) {
+  decision d;
+  d.name = name;
+  for (const int order : orders) {
+    gemm_schedule s;
+    s.order = order;
+    d.values.push_back(order);
+    d.labels.push_back(fmt::format("{}", s.products(plan).size()));
+  }
+  d.meaning = "products of bf16 planes that stand for one product of wider numbers";
+  return d;
+}
+
+}  // namespace
+
+int gemm_schedule::left_planes(const gemm_plan& plan) const {
+  return std::min(plan.left.planes, order + 1);
+}
+
+int gemm_schedule::right_planes(const gemm_plan& plan) const {
+  return std::min(plan.right.planes, order + 1);
+}
+
+std::vector<std::pair<int, int>> gemm_schedule::products(const gemm_plan& plan) const {
+  std::vector<std::pair<int, int>> all;
+  for (int sum = order; sum >= 0; --sum)
+    for (int l = std::min(sum, plan.left.planes - 1); l >= 0; --l)
+      if (sum - l < plan.right.planes) all.emplace_back(l, sum - l);
+  return all;
+}
+
+std::int64_t gemm_schedule::slot_bytes(const gemm_plan& plan) const {
+  return static_cast<std::int64_t>(left_planes(plan) * tile_m + right_planes(plan) * tile_n) * tile_k * element_bytes;
+}
+
+int gemm_schedule::accumulators() const {
+  return tile_m / consumers / 64 * tile_n / 2 * (promote > 0 ? 2 : 1);
+}
+
+std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest) {
+  const gemm_schedule best = prefer(plan, model, lowest);
+  const std::vector<int> orders = orders_of(plan, lowest);
+  std::vector<decision> all;
+  all.push_back(tile_decision(group + ".tile", best));
+  all.push_back(numeric(group + ".tile_k", {32, 64}, best.tile_k, "depth of one slot of the ring", 0.5));
+  all.push_back(numeric(group + ".stages", {2, 3, 4, 5, 6, 8}, best.stages, "slots of the ring in shared memory; as many as fit"));
+  all.push_back(numeric(group + ".cluster", {1, 2, 4}, best.cluster, "blocks that share the right operand's tiles", 2));
+  all.push_back(numeric(group + ".band", {1, 2, 4, 8, 16, 32}, best.band, "tile rows walked together, for L2", 2));
+  all.push_back(numeric(group + ".splits", {1, 2, 3, 4, 6, 8, 16}, best.splits, "parts of the depth that different blocks sum"));
+  all.push_back(numeric(group + ".promote", {0, 1, 2, 4, 8}, best.promote,
+                        "slots that the tensor cores sum up before the sum is rounded to nearest; 0: all", 0.5));
+  if (orders.size() > 1) all.push_back(order_decision(group + ".products", plan, orders));
+  return all;
+}
+
+gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group, dtype lowest, const assignment& chosen) {
+  const auto get = [&](const char* name) {
+    const auto found = chosen.find(group + name);
+    return found == chosen.end() ? 0 : static_cast<int>(found->second);
+  };
+  gemm_schedule s;
+  s.tile_m = get(".tile") / tile_code;
+  s.tile_n = get(".tile") % tile_code;
+  for (const tile& t : tiles)
+    if (t.m == s.tile_m && t.n == s.tile_n) s.consumers = t.consumers;
+  s.tile_k = get(".tile_k");
+  s.stages = get(".stages");
+  s.cluster = get(".cluster");
+  s.band = get(".band");
+  s.splits = get(".splits");
+  s.promote = get(".promote");
+  s.order = chosen.contains(group + ".products") ? get(".products") : orders_of(plan, lowest).front();
+  return s;
+}
+
+void normalise_gemm(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest, assignment& chosen) {
+  gemm_schedule s = read_gemm_schedule(plan, group, lowest, chosen);
+  if (plan.emulated()) s.promote = std::max(s.promote, 1);  // what rounding towards zero adds would be more than f32 loses
+  // Too large for registers or shared memory: a narrower tile, a shallower ring, shallower slots, in this order.
+  if (s.accumulators() > (s.consumers == 3 ? most_accumulators_three : most_accumulators)) {
+    s.tile_m = s.tile_n = 128;
+    s.consumers = 2;
+  }
+  if (most_stages(plan, s, model, s.stages) == 0) s.tile_k = 32;
+  if (most_stages(plan, s, model, s.stages) == 0) s.tile_m = s.tile_n = 128, s.consumers = 2;
+  s.stages = most_stages(plan, s, model, s.stages);
+  chosen[group + ".tile"] = s.tile_m * tile_code + s.tile_n;
+  chosen[group + ".tile_k"] = s.tile_k;
+  chosen[group + ".stages"] = s.stages == 7 ? 6 : s.stages;
+  chosen[group + ".promote"] = s.promote;
+}
+
+}  // namespace kernsmith::agents::simt

@@ -1,0 +1,36 @@
+// The schedule decisions of a matrix product on tensor cores and what the analytical model prefers.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agents/synthesis/simt/gemm_plan.hpp"
+
+namespace kernsmith::agents::simt {
+
+struct gemm_schedule {
+  int tile_m = 128, tile_n = 256, consumers = 2;  ///< of one block; each consumer is a warpgroup with tile_m / consumers rows
+  int tile_k = 64;                                ///< elements of the depth in one slot of the ring
+  int stages = 4;                                 ///< slots of the ring
+  int cluster = 1;                                ///< blocks below each other that share the right operand's tiles
+  int band = 8;                                   ///< tile rows (of clusters) walked together
+  int splits = 1;                                 ///< parts of the depth that different blocks sum
+  int promote = 0;                                ///< tiles of the depth that the tensor cores sum up on their own; 0: all
+  int order = 0;                                  ///< products of planes i and j are taken when i + j is no more than this
+
+  [[nodiscard]] int left_planes(const gemm_plan& plan) const;
+  [[nodiscard]] int right_planes(const gemm_plan& plan) const;
+  /// Planes (left, right) to multiply, the smallest products first.
+  [[nodiscard]] std::vector<std::pair<int, int>> products(const gemm_plan& plan) const;
+  [[nodiscard]] std::int64_t slot_bytes(const gemm_plan& plan) const;
+  /// Accumulators of one thread.
+  [[nodiscard]] int accumulators() const;
+};
+
+[[nodiscard]] std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest);
+[[nodiscard]] gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group, dtype lowest, const assignment& chosen);
+/// See group_grammar::normalise.
+void normalise_gemm(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest, assignment& chosen);
+
+}  // namespace kernsmith::agents::simt

@@ -1,0 +1,17 @@
+// Source texts of matrix products on tensor cores. `@NAME@` marks what the emitter fills in (contraction_grammar_templates.hpp).
+#pragma once
+
+#include <string_view>
+
+namespace kernsmith::agents::simt {
+
+extern const std::string_view tensor_core_helpers_text;  ///< barriers, copy engine, descriptors; once per file
+extern const std::string_view row_access_text;           ///< eight neighbouring elements of a row; once per file
+extern const std::string_view gemm_order_text;           ///< which tile a block computes when
+extern const std::string_view gemm_pack_text;            ///< an operand where the copy engine can read it
+extern const std::string_view gemm_kernel_text;
+extern const std::string_view gemm_sums_plain_text, gemm_sums_promoted_text;  ///< the loop over the depth
+extern const std::string_view gemm_splits_text;                               ///< sums of a split depth
+extern const std::string_view gemm_unsplittable_text;                         ///< infinities and NaNs in emulation
+
+}  // namespace kernsmith::agents::simt
