@@ -6,6 +6,8 @@
 
 #include "backends/cpp/evaluator.hpp"
 #include "backends/cpp/machine_facts.hpp"
+#include "backends/external/evaluator.hpp"
+#include "backends/external/targets.hpp"
 #include "config/text.hpp"
 
 namespace kernsmith::backends {
@@ -19,14 +21,21 @@ result<std::string> resolve_target(const std::string& name) {
   if (name == "cpp" || name == here) return here;
   if (language_of(name) == "cpp")
     return fail(fault::bad_request, fmt::format("target '{}' can't be measured here: this machine is {}; use --target cpp", name, here));
-  const std::vector<std::string> known = {"cpp", here};
-  return fail(fault::bad_request,
-              fmt::format("unknown target '{}'{}; this build evaluates: cpp ({})", name, did_you_mean(name, known), here));
+  if (auto found = external::find_target(name)) {
+    if (!*found) return tl::unexpected(found->error());
+    return external::target_name(**found);
+  }
+  std::vector<std::string> known = external::target_names();
+  known.insert(known.begin(), {"cpp", here});
+  return fail(fault::bad_request, fmt::format("unknown target '{}'{}; there are: {}; a target of your own is given as its file: --target "
+                                              "my-accelerator/target.toml",
+                                              name, did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
 result<std::unique_ptr<harness::evaluator>> open_evaluator(const std::string& target, const problem& p,
                                                            const harness::evaluator_options& options) {
   if (language_of(target) == "cpp") return cpp::open_evaluator(p, options);
+  if (const auto found = external::find_target(target)) return *found ? external::open_evaluator(**found, p, options) : tl::unexpected(found->error());
   return fail(fault::bad_request, fmt::format("no backend evaluates target '{}'", target));
 }
 

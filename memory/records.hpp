@@ -41,7 +41,7 @@ struct device_facts {
 KS_RECORD(device_facts, architecture, multiprocessors, warp_size, threads_per_multiprocessor, registers_per_multiprocessor,
           shared_bytes_per_multiprocessor, shared_bytes_per_block, l2_bytes, clock_khz, memory_gb_per_s)
 
-/// Candidate or baseline on one workload.
+/// Candidate or baseline on one workload. What ends in _ns is in nanoseconds, except where the record around it says another unit.
 struct workload_timing {
   axis_values axes;
   double weight = 1;
@@ -121,6 +121,16 @@ struct cost {
 };
 KS_RECORD(cost, build_s, kernel_s, own_s)
 
+/// A candidate that was also built with a sanitizer and run on its verification cases (`evaluate --strict`).
+struct sanitizer_run {
+  std::string name;           ///< AddressSanitizer | UndefinedBehaviorSanitizer | ThreadSanitizer
+  std::int64_t cases = 0;     ///< calls that were examined; never 0 where `finding` is empty
+  std::int64_t left_out = 0;  ///< cases that took too long under it
+  std::string finding;        ///< its own first line, with the place in the source; empty: nothing found
+  double seconds = 0;         ///< building and running
+};
+KS_RECORD(sanitizer_run, name, cases, left_out, finding, seconds)
+
 /// One implementation.
 struct candidate {
   std::string id;  ///< "cand-..." over problem, target, language and source
@@ -160,8 +170,11 @@ struct evaluation {
   std::string machine_code;  ///< hash of the loaded code
   double speedup = 0;        ///< geometric mean by weight; 0 unless passed
   std::vector<double> ci95;
+  std::string metric = "time";  ///< what was measured: time, or the counter that an external target is judged by
+  std::string unit = "ns";      ///< of every `..._ns` of `workloads` and of `timing`
   std::vector<workload_timing> workloads;
   verification_summary verification;
+  std::vector<sanitizer_run> sanitizers;  ///< those that were asked for, in the order in which they ran; empty: none were
   timing_summary timing;
   kernsmith::memory::diagnosis diagnosis;
   kernsmith::memory::fingerprint fingerprint;
@@ -171,14 +184,15 @@ struct evaluation {
   std::string finished;
 };
 KS_RECORD(evaluation, schema, id, session, candidate, problem, target, outcome, detail, stage, effort, rule, duplicate_of, machine_code,
-          speedup, ci95, workloads, verification, timing, diagnosis, fingerprint, cost, log_blob, evidence, finished)
+          speedup, ci95, metric, unit, workloads, verification, sanitizers, timing, diagnosis, fingerprint, cost, log_blob, evidence, finished)
 
 /// The baseline as measured in one session.
 struct baseline_timing {
   std::string name;
+  std::string metric = "time", unit = "ns";  ///< as in evaluation
   std::vector<workload_timing> workloads;
 };
-KS_RECORD(baseline_timing, name, workloads)
+KS_RECORD(baseline_timing, name, metric, unit, workloads)
 
 /// The A/A pair: the baseline against itself.
 struct control_result {
