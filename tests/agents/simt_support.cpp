@@ -53,8 +53,10 @@ problem example_problem(const std::string& file) {
   return std::move(*p);
 }
 
-std::unique_ptr<generator> cuda_generator(const problem& p) {
-  result<std::unique_ptr<generator>> made = simt::make_simt_rules_generator(p, {}, simt::dialect::cuda);
+std::unique_ptr<generator> cuda_generator(const problem& p, const std::string& architecture) {
+  memory::device_facts facts;
+  facts.architecture = architecture;
+  result<std::unique_ptr<generator>> made = simt::make_simt_rules_generator(p, facts, simt::dialect::cuda);
   if (!made) FAIL(made.error().message);
   return std::move(*made);
 }
@@ -91,7 +93,7 @@ std::string compile_with_nvcc(const std::string& source) {
 }
 
 void check_emulated(const problem& p, const std::vector<std::vector<std::int64_t>>& shapes, int random_count, const run_options& options) {
-  const std::unique_ptr<generator> g = cuda_generator(p);
+  const std::unique_ptr<generator> g = cuda_generator(p, "sm_80");
   for (int n = 0; n <= random_count; ++n) {
     const assignment chosen =
         n == 0 ? preferred_assignment(g->space()) : random_assignment(*g, options.seed * 1000 + static_cast<std::uint64_t>(n));

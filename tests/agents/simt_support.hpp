@@ -13,8 +13,8 @@ namespace kernsmith::agents::testing {
 /// A problem of docs/examples/ or docs/examples/gpu/ by its file name.
 [[nodiscard]] problem example_problem(const std::string& file);
 
-/// The rules for CUDA on a device like sm_90.
-[[nodiscard]] std::unique_ptr<generator> cuda_generator(const problem& p);
+/// The rules for CUDA on a device like sm_90. On an older architecture no source uses what the emulation lacks: the units of sm_90.
+[[nodiscard]] std::unique_ptr<generator> cuda_generator(const problem& p, const std::string& architecture = "sm_90a");
 
 /// g++'s shared object of a CUDA source with the emulated runtime; equal sources compile once.
 [[nodiscard]] result<std::filesystem::path> compile_emulated(const std::string& source);
