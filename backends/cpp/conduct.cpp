@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <random>
 #include <string_view>
 #include <thread>
@@ -31,7 +32,10 @@ constexpr std::array<std::string_view, 18> runtime_libraries = {
 bool is_runtime(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
   const std::string folder = file.parent_path().string();
-  if (folder.starts_with("/tmp") || folder.starts_with("/dev")) return false;  // where a candidate can write
+  // A bundle's own libraries are mounted read-only, wherever it was unpacked (scripts/bundle-launcher).
+  const char* bundle = std::getenv("KERNSMITH_BUNDLE");
+  const bool from_bundle = bundle != nullptr && *bundle == '/' && folder.starts_with(std::string(bundle) + "/lib/");
+  if (!from_bundle && (folder.starts_with("/tmp") || folder.starts_with("/dev"))) return false;  // where a candidate can write
   return std::any_of(runtime_libraries.begin(), runtime_libraries.end(), [&](std::string_view known) { return name.starts_with(known); });
 }
 
