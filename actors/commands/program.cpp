@@ -39,6 +39,7 @@ int run_program(int argc, char** argv) {
   std::map<std::string, command_body> bodies;
   bodies["optimize"] = add_optimize(program);
   bodies["evaluate"] = add_evaluate(program);
+  bodies["profile"] = add_profile(program);
   bodies["show"] = add_show(program);
   bodies["diff"] = add_diff(program);
   bodies["doctor"] = add_doctor(program);
