@@ -28,8 +28,8 @@ constexpr std::int64_t max_build_memory_bytes = std::int64_t{4} << 30;
 constexpr std::uintmax_t max_image_bytes = std::uintmax_t{256} << 20;
 constexpr std::uintmax_t max_report_bytes = std::uintmax_t{1} << 20;
 constexpr std::size_t max_source_bytes = std::size_t{4} << 20;
-/// Inside the sandbox. A run's folder is called like a build's, so that one {work} serves both.
-constexpr const char* inside_work = "/work";
+/// Inside the sandbox, where nothing of the machine's own can lie. One {work} serves builds and runs.
+constexpr const char* inside_work = "/tmp/kernsmith-work";
 constexpr const char* image_name = "kernel.image";
 /// Raised when what is asked of the commands changes in a way that the target's files don't show.
 constexpr std::string_view recipe = "1";
