@@ -24,7 +24,7 @@ namespace {
 struct evaluate_options {
   common_options common;
   std::string problem_file, source_file, target = "cpp", out, until;
-  bool quick = false;
+  bool quick = false, strict = false;
   std::int64_t threads = 0;
   std::uint64_t seed = 1;
 };
@@ -86,6 +86,16 @@ void print_measuring(const std::string& samples) {
              first.value("stopping_rule", std::string()));
 }
 
+void print_sanitizers(const memory::evaluation& e) {
+  const char* label = "sanitizers  ";
+  for (const memory::sanitizer_run& run : e.sanitizers) {
+    const std::string left_out = run.left_out > 0 ? fmt::format(" ({} left out: too slow under it)", run.left_out) : "";
+    fmt::print("{}  {}: {} cases{}, {} in {:.1f} s\n", label, run.name, run.cases, left_out,
+               run.finding.empty() ? "nothing found" : "a finding", run.seconds);
+    label = "            ";
+  }
+}
+
 void print_account(const problem& p, const memory::evaluation& e, const findings& found) {
   fmt::print("outcome       {}{}{}\n", e.outcome, e.rule.empty() ? "" : " (" + e.rule + ")", e.detail.empty() ? "" : ": " + e.detail);
   fmt::print("verification  {} cases, largest error {:.3g} of {:.3g} allowed", e.verification.cases, e.verification.max_error,
@@ -93,6 +103,7 @@ void print_account(const problem& p, const memory::evaluation& e, const findings
   if (e.verification.timed_outputs > 0) fmt::print(", {} timed outputs checked", e.verification.timed_outputs);
   fmt::print("\n");
   if (!e.verification.first_failure.empty()) fmt::print("first failure {}\n", e.verification.first_failure);
+  print_sanitizers(e);
   fmt::print("timing        {}\n", e.timing.status);
   print_measuring(found.samples);
   for (const memory::workload_timing& w : e.workloads) print_workload(w);
@@ -139,6 +150,7 @@ result<memory::evaluation> evaluate_source(const evaluate_options& options, cons
   how.seed = options.seed;
   how.stop = &interrupted();
   how.until = *until;
+  how.strict = options.strict;
   auto evaluator = backends::open_evaluator(target, p, how);
   if (!evaluator) return tl::unexpected(evaluator.error());
   auto kernel = (*evaluator)->build(source);
@@ -204,7 +216,9 @@ command_body add_evaluate(CLI::App& program) {
   command->add_option("PROBLEM", options->problem_file, "Problem file (.toml)")->required();
   command->add_option("SOURCE", options->source_file, "Implementation (.cpp with `launch`, see kernsmith_kernel.h)")->required();
   command->add_option("--target", options->target, "Language and device class")->capture_default_str();
-  command->add_flag("--quick", options->quick, "First workload only, few samples");
+  CLI::Option* quick = command->add_flag("--quick", options->quick, "First workload only, few samples");
+  command->add_flag("--strict", options->strict, "Also run it under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer")
+      ->excludes(quick);
   command
       ->add_option("--until", options->until,
                    "When a workload is measured enough: width=W, entropy=S or blocks=N (default: by effort, width=0.006)")

@@ -77,6 +77,16 @@ result<std::vector<edge_case*>> edge_cases::contents() {
   return list;
 }
 
+result<edge_case*> edge_cases::shrunk(const std::vector<std::int64_t>& axes) {
+  for (const auto* list : {&shrunk_, &left_out_}) {
+    for (const auto& made : *list) {
+      if (made->c.axes == axes && made->c.kind == content::as_declared) return list == &shrunk_ ? made.get() : nullptr;
+    }
+  }
+  return add(shrunk_, fmt::format("a workload made smaller, {}", axes_text(bench_.subject(), axes)), axes, content::as_declared,
+             derive_seed(bench_.options().seed, axes_text(bench_.subject(), axes)));
+}
+
 result<edge_case*> edge_cases::hidden(std::uint64_t seed) {
   const std::vector<std::int64_t> axes = hidden_axes(bench_.subject(), seed);
   return add(hidden_, fmt::format("hidden shape {}", axes_text(bench_.subject(), axes)), axes, content::as_declared, seed);

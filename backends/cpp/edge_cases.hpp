@@ -20,6 +20,8 @@ class edge_cases {
   [[nodiscard]] result<std::vector<edge_case*>> shapes(std::size_t count);
   /// Contents that hurt, on a small shape; those that the problem's own baseline can't stand are left out.
   [[nodiscard]] result<std::vector<edge_case*>> contents();
+  /// A workload's shape made smaller; null when the problem's own baseline can't do it. Made once.
+  [[nodiscard]] result<edge_case*> shrunk(const std::vector<std::int64_t>& axes);
   /// A shape that nobody knew before.
   [[nodiscard]] result<edge_case*> hidden(std::uint64_t seed);
 
@@ -34,7 +36,7 @@ class edge_cases {
   bool contents_made_ = false;
   std::size_t made_ = 0;
   // All stay for the life of the bench: the reference and the baseline keep the buffers mapped.
-  std::vector<std::unique_ptr<edge_case>> shapes_, contents_, hidden_, left_out_;
+  std::vector<std::unique_ptr<edge_case>> shapes_, contents_, shrunk_, hidden_, left_out_;
 };
 
 }  // namespace kernsmith::cpp

@@ -10,6 +10,7 @@
 #include "backends/cpp/conduct.hpp"
 #include "backends/cpp/edge_cases.hpp"
 #include "backends/cpp/machine_peaks.hpp"
+#include "backends/cpp/strict_checks.hpp"
 #include "backends/cpp/work_model.hpp"
 #include "backends/cpp/workbench.hpp"
 #include "backends/cpp/workload_timing.hpp"
@@ -28,7 +29,6 @@ constexpr double control_call_ns = 50e6;
 constexpr double control_kernel_s = 1.5;
 constexpr int control_blocks = 3;    // per launch
 constexpr int control_launches = 6;  // processes differ a little; one launch would take that for a difference
-constexpr int max_control_halvings = 24;
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -50,11 +50,11 @@ class stopwatch {
 
 class cpu_evaluator final : public evaluator {
  public:
-  explicit cpu_evaluator(std::unique_ptr<workbench> bench) : bench_(std::move(bench)), edges_(*bench_) {}
+  explicit cpu_evaluator(std::unique_ptr<workbench> bench) : bench_(std::move(bench)), edges_(*bench_), strict_(*bench_, edges_) {}
   result<void> admit();
   result<void> take_peaks();
 
-  result<built_kernel> build(const std::string& source) override { return bench_->build(source); }
+  result<built_kernel> build(const std::string& source) override;
   result<memory::evaluation> evaluate(const built_kernel& kernel, effort how) override;
   std::vector<memory::baseline_timing> baselines() override;
   result<memory::control_result> control() override;
@@ -78,6 +78,7 @@ class cpu_evaluator final : public evaluator {
 
   std::unique_ptr<workbench> bench_;
   edge_cases edges_;
+  strict_checks strict_;
   champion best_;
   memory::fingerprint fingerprint_;
   machine_peaks peaks_;
@@ -87,6 +88,12 @@ class cpu_evaluator final : public evaluator {
   nlohmann::json samples_ = nlohmann::json::object();
   double own_s_ = 0;
 };
+
+result<built_kernel> cpu_evaluator::build(const std::string& source) {
+  auto built = bench_->build(source);
+  if (built && bench_->options().strict) built->source = source;
+  return built;
+}
 
 result<void> cpu_evaluator::take_peaks() {
   auto peaks = measure_machine_peaks(*bench_);
@@ -99,6 +106,9 @@ result<void> cpu_evaluator::take_peaks() {
 }
 
 result<void> cpu_evaluator::admit() {
+  if (bench_->options().strict) {
+    if (auto ready = strict_.prepare(); !ready) return ready;
+  }
   if (auto taken = take_peaks(); !taken) return taken;
   const machine_facts& facts = bench_->facts();
   fingerprint_ = {facts.model, facts.isa,         facts.kernel,   bench_->compiler().compiler(), bench_->compiler().flags(),
@@ -317,6 +327,10 @@ result<memory::evaluation> cpu_evaluator::evaluate(const built_kernel& kernel, e
   auto conduct = conduct_of(*process, kernel);
   if (!conduct) return tl::unexpected(conduct.error());
   if (took_failure(*conduct, e)) return done();
+  if (bench_->options().strict && how == effort::final) {
+    if (auto examined = strict_.run(kernel.source, e); !examined) return tl::unexpected(examined.error());
+    if (!e.outcome.empty()) return done();
+  }
   e.stage = how == effort::quick ? "quick" : "measure";
   if (auto measured = measure(kernel, *process, how, e); !measured) return tl::unexpected(measured.error());
   return done();
@@ -342,17 +356,9 @@ result<workload_state*> cpu_evaluator::workload_for_control() {
   if (quickest->baselines.front().call_ns <= control_call_ns || control_workload_)
     return control_workload_ ? control_workload_.get() : quickest;
   const problem& p = bench_->subject();
-  const double flops = std::max(work_of(p, quickest->main.axes).flops, 1.0);
-  std::vector<std::int64_t> axes = quickest->main.axes;
-  for (int halving = 0; halving < max_control_halvings; ++halving) {
-    std::vector<std::int64_t> smaller = axes;
-    const auto largest = std::max_element(smaller.begin(), smaller.end());
-    *largest = (*largest + 1) / 2;
-    if (!check_axes(p, smaller)) break;
-    axes = smaller;
-    const double share = p.statements.empty() ? std::pow(0.5, halving + 1) : work_of(p, axes).flops / flops;
-    if (quickest->baselines.front().call_ns * share <= control_call_ns) break;
-  }
+  const double call_ns = quickest->baselines.front().call_ns;
+  const std::vector<std::int64_t> axes = shrink_axes(
+      p, quickest->main.axes, [call_ns](const std::vector<std::int64_t>&, double share) { return call_ns * share <= control_call_ns; });
   if (axes == quickest->main.axes) return quickest;
   auto made = bench_->make_workload(fmt::format("control shape {}", axes_text(p, axes)), axes, 1);
   if (!made) return tl::unexpected(made.error());

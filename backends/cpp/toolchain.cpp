@@ -175,12 +175,29 @@ result<toolchain> toolchain::discover(const fs::path& cache) {
   return made;
 }
 
+result<fs::path> toolchain::own_library(const std::string& name) const {
+  auto spec = compiler_sandbox(program_, compiler_paths_);
+  spec.command.push_back("-print-file-name=" + name);
+  auto asked = harness::run_sandboxed(spec, version_timeout_s);
+  if (!asked) return tl::unexpected(asked.error());
+  std::error_code failed;
+  const std::string answer = first_line(asked->output);
+  const fs::path found = fs::canonical(answer, failed);
+  // A compiler that has no such file answers with the bare name.
+  if (asked->exit_status != 0 || !answer.starts_with('/') || failed) {
+    return fail(fault::missing_here, fmt::format("the compiler {} comes without {}; install its sanitizers, on Debian with 'scripts/setup' "
+                                                 "(package {})",
+                                                 program_.string(), name, name == "libtsan.so" ? "libtsan2" : "libasan8, libubsan1"));
+  }
+  return found;
+}
+
 std::string toolchain::flags() const {
   return fmt::format("{} -shared", fmt::join(compile_flags, " "));
 }
 
 result<built_kernel> toolchain::build(const std::string& source, const std::vector<std::string>& extra_flags,
-                                      const std::vector<std::string>& link_flags, double timeout_s) const {
+                                      const std::vector<std::string>& link_flags, double timeout_s, std::string_view companion) const {
   built_kernel kernel;
   if (source.size() > max_source_bytes) {
     kernel.outcome = "build_failed";
@@ -193,13 +210,15 @@ result<built_kernel> toolchain::build(const std::string& source, const std::vect
     return kernel;
   }
   const build_cache cache(cache_);
-  const std::string key = content_hash(fmt::format("{}\x1e{}\x1e{}\x1e{}\x1e{}\x1e{}\x1e{}\x1e{}", recipe, identity_,
-                                                   fmt::join(compile_flags, " "), fmt::join(quiet_flags, " "), fmt::join(extra_flags, "\n"),
-                                                   fmt::join(link_flags, "\n"), harness::kernel_header_text(), source));
+  std::string everything = fmt::format("{}\x1e{}\x1e{}\x1e{}\x1e{}\x1e{}\x1e{}\x1e{}", recipe, identity_, fmt::join(compile_flags, " "),
+                                       fmt::join(quiet_flags, " "), fmt::join(extra_flags, "\n"), fmt::join(link_flags, "\n"),
+                                       harness::kernel_header_text(), source);
+  if (!companion.empty()) everything.append("\x1e").append(companion);
+  const std::string key = content_hash(everything);
   if (auto known = cache.find(key)) return std::move(*known);
   auto work = cache.make_work_folder();
   if (!work) return tl::unexpected(work.error());
-  auto built = compile(source, key, extra_flags, link_flags, timeout_s, *work);
+  auto built = compile(source, key, extra_flags, link_flags, timeout_s, companion, *work);
   std::error_code ignored;
   fs::remove_all(*work, ignored);
   return built;
@@ -207,12 +226,14 @@ result<built_kernel> toolchain::build(const std::string& source, const std::vect
 
 /// Runs the compiler in `work`, which appears as /build, and keeps what came of it.
 result<built_kernel> toolchain::compile(const std::string& source, const std::string& key, const std::vector<std::string>& extra_flags,
-                                        const std::vector<std::string>& link_flags, double timeout_s, const fs::path& work) const {
+                                        const std::vector<std::string>& link_flags, double timeout_s, std::string_view companion,
+                                        const fs::path& work) const {
   const fs::path build = work / "build";
   std::error_code failed;
   if (!fs::create_directory(build, failed))
     return fail(fault::infrastructure, fmt::format("making {}: {}", build.string(), failed.message()));
   for (const auto& [name, text] : {std::pair<const char*, std::string_view>{"kernel.cpp", source},
+                                   {"companion.cpp", companion},
                                    {"kernsmith_kernel.h", harness::kernel_header_text()},
                                    {"exports.map", exports_map}}) {
     if (auto written = write_file(build / name, text); !written) return tl::unexpected(written.error());
@@ -222,6 +243,7 @@ result<built_kernel> toolchain::compile(const std::string& source, const std::st
   spec.command.insert(spec.command.end(), compile_flags.begin(), compile_flags.end());
   spec.command.insert(spec.command.end(), quiet_flags.begin(), quiet_flags.end());
   spec.command.insert(spec.command.end(), extra_flags.begin(), extra_flags.end());
+  if (!companion.empty()) spec.command.push_back("/build/companion.cpp");
   // The binary carries what it was built from; inspect_library() reads it back.
   for (const std::string& argument : {"-Wl,--build-id=0x" + key, std::string("-I/build"), std::string("/build/kernel.cpp"),
                                       std::string("-o"), std::string("/build/kernel.so")})

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/harness/evaluator.hpp"
@@ -26,9 +27,12 @@ class toolchain {
   [[nodiscard]] static result<toolchain> discover(const std::filesystem::path& cache);
 
   /// Thread-safe. Infrastructure faults are errors; a source that doesn't compile is a built_kernel with an outcome. `timeout_s` bounds the
-  /// compiler.
+  /// compiler. `companion` is trusted source that is built into the same library, before the candidate's.
   [[nodiscard]] result<built_kernel> build(const std::string& source, const std::vector<std::string>& extra_flags = {},
-                                           const std::vector<std::string>& link_flags = {}, double timeout_s = build_timeout_s) const;
+                                           const std::vector<std::string>& link_flags = {}, double timeout_s = build_timeout_s,
+                                           std::string_view companion = {}) const;
+  /// Where the compiler keeps a library of its own ("libasan.so"), all links followed. missing_here when it has none.
+  [[nodiscard]] result<std::filesystem::path> own_library(const std::string& name) const;
 
   [[nodiscard]] const std::string& compiler() const { return compiler_version_; }  ///< "g++ 12.2.0"
   [[nodiscard]] std::string flags() const;                                         ///< "-O3 -march=native -fopenmp ..."
@@ -36,7 +40,7 @@ class toolchain {
  private:
   [[nodiscard]] result<built_kernel> compile(const std::string& source, const std::string& key, const std::vector<std::string>& extra_flags,
                                              const std::vector<std::string>& link_flags, double timeout_s,
-                                             const std::filesystem::path& work) const;
+                                             std::string_view companion, const std::filesystem::path& work) const;
 
   std::filesystem::path program_;
   std::filesystem::path cache_;

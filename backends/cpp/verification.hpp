@@ -57,8 +57,15 @@ struct check_result {
 [[nodiscard]] result<check_result> look_behind(check_result check, const std::vector<compare_spec>& specs, kernel_process& process,
                                                kernel_buffers& buffers, double timeout_s);
 
+/// What is allowed to a build that is not the one to be judged (another level of optimisation rounds otherwise).
+struct check_allowance {
+  double budget_scale = 1;
+  bool any_precision = false;
+};
+
 /// The whole check: inputs restored, slack and outputs filled, one call, then slack, inputs and outputs judged.
 [[nodiscard]] result<check_result> check_kernel(const problem& p, const test_case& c, kernel_process& process, kernel_buffers& buffers,
-                                                harness::poison pattern, double timeout_s, int threads);
+                                                harness::poison pattern, double timeout_s, int threads,
+                                                const check_allowance& allowance = {});
 
 }  // namespace kernsmith::cpp

@@ -1,6 +1,7 @@
 #include "backends/cpp/work_model.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "backends/cpp/expression_text.hpp"
@@ -19,6 +20,7 @@ constexpr double streaming_share = 2.0;  ///< of the last-level cache: above, da
 /// Starting and joining threads costs about this much; a kernel near it is bound by neither memory nor arithmetic.
 constexpr double overhead_ns = 8e3;
 constexpr double overhead_fraction = 0.4;
+constexpr int max_halvings = 24;
 
 double weight_of(const expression& e) {
   if (e.kind == expression_kind::reduce || e.kind == expression_kind::scan) return 1;
@@ -158,6 +160,23 @@ workload_work work_of(const problem& p, const std::vector<std::int64_t>& axes) {
     if (r.whole && !r.gathered && !r.conditional) work.compulsory_bytes += bytes;
   }
   return work;
+}
+
+std::vector<std::int64_t> shrink_axes(const problem& p, std::vector<std::int64_t> axes,
+                                      const std::function<bool(const std::vector<std::int64_t>&, double)>& small_enough) {
+  const double flops = std::max(work_of(p, axes).flops, 1.0);
+  double share = 1;
+  for (int halving = 0; halving < max_halvings && !small_enough(axes, share); ++halving) {
+    std::vector<std::int64_t> smaller = axes;
+    const auto largest = std::max_element(smaller.begin(), smaller.end());
+    if (largest == smaller.end() || *largest <= 1) break;
+    *largest = (*largest + 1) / 2;
+    if (!check_axes(p, smaller)) break;
+    axes = smaller;
+    // A problem whose reference is given as source has no count of operations.
+    share = p.statements.empty() ? std::pow(0.5, halving + 1) : work_of(p, axes).flops / flops;
+  }
+  return axes;
 }
 
 double floor_ns(const workload_work& work, const machine_peaks& peaks, std::int64_t cache_bytes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "backends/cpp/machine_peaks.hpp"
@@ -19,6 +20,11 @@ struct workload_work {
 };
 
 [[nodiscard]] workload_work work_of(const problem& p, const std::vector<std::int64_t>& axes);
+
+/// The axes with the largest of them halved again and again, until `small_enough` says so of them and of their share of the work, or the
+/// problem allows nothing smaller.
+[[nodiscard]] std::vector<std::int64_t> shrink_axes(const problem& p, std::vector<std::int64_t> axes,
+                                                    const std::function<bool(const std::vector<std::int64_t>&, double)>& small_enough);
 
 /// Faster than this is impossible. Generous on purpose: an honest kernel must never be refused for it.
 [[nodiscard]] double floor_ns(const workload_work& work, const machine_peaks& peaks, std::int64_t cache_bytes);

@@ -49,6 +49,15 @@ result<built_kernel> workbench::build(const std::string& source, const std::vect
   return built;
 }
 
+result<built_kernel> workbench::build_with(const std::string& source, const std::vector<std::string>& flags, std::string_view companion) {
+  auto built = toolchain_->build(source, flags, {}, options_.build_timeout_s, companion);
+  if (built) {
+    const std::lock_guard lock(build_mutex_);
+    build_s_ += built->build_s;
+  }
+  return built;
+}
+
 double workbench::build_s() const {
   const std::lock_guard lock(build_mutex_);
   return build_s_;
@@ -62,17 +71,22 @@ std::uint64_t workbench::entropy() {
   return derive_seed(options_.seed, fmt::format("timed contents {}", entropy_calls_++));
 }
 
-result<kernel_process> workbench::start(const std::filesystem::path& library, bool trusted,
-                                        const std::vector<std::pair<std::string, std::string>>& environment) {
+harness::runner_options workbench::options_of_runner(const std::filesystem::path& library) const {
   harness::runner_options runner;
   runner.library = library;
   runner.cores = options_.cores;
-  runner.trusted = trusted;
-  runner.environment = environment;
   std::size_t largest = 0;
   for (const workload& w : problem_.workloads) largest = std::max(largest, buffer_bytes(problem_, w.axes, output_form::wide));
   // Beyond its buffers a kernel may take the default, or as much again as its largest workload needs: intermediates, packed copies.
   runner.memory_limit_bytes = std::max(options_.memory_limit_bytes, static_cast<std::int64_t>(4 * largest));
+  return runner;
+}
+
+result<kernel_process> workbench::start(const std::filesystem::path& library, bool trusted,
+                                        const std::vector<std::pair<std::string, std::string>>& environment) {
+  harness::runner_options runner = options_of_runner(library);
+  runner.trusted = trusted;
+  runner.environment = environment;
   return kernel_process::start(runner, clock_);
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backends/cpp/evaluator.hpp"
@@ -64,6 +65,11 @@ class workbench {
   [[nodiscard]] result<built_kernel> build(const std::string& source, const std::vector<std::string>& link_flags = {});
   [[nodiscard]] double build_s() const;
 
+  /// Builds a candidate for something else than timing: `flags` come after the usual ones, `companion` is trusted source beside it.
+  [[nodiscard]] result<built_kernel> build_with(const std::string& source, const std::vector<std::string>& flags, std::string_view companion);
+
+  /// How candidates' processes are run: cores and limits.
+  [[nodiscard]] harness::runner_options options_of_runner(const std::filesystem::path& library) const;
   /// A fresh sandboxed process for a library.
   [[nodiscard]] result<kernel_process> start(const std::filesystem::path& library, bool trusted,
                                              const std::vector<std::pair<std::string, std::string>>& environment = {});

@@ -31,6 +31,7 @@ struct evaluator_options {
   const std::atomic<bool>* stop = nullptr;                  ///< set: give up soon with an `interrupted` error
   double call_timeout_s = 10;                               ///< least limit of one verifying call; more where the baseline is slow
   double build_timeout_s = 90;                              ///< of one build
+  bool strict = false;  ///< final evaluations also run the candidate under sanitizers; missing_here at opening where these don't work
   std::optional<stopping_choice> until;                     ///< when to stop taking blocks; by default the effort's relative width
   std::int64_t memory_limit_bytes = std::int64_t{8} << 30;  ///< of a kernel beside its buffers; more where workloads are large
 };
@@ -41,6 +42,7 @@ struct built_kernel {
   std::string log;                ///< bounded
   std::filesystem::path library;  ///< the shared object
   std::string machine_code;  ///< hash over the code and read-only data sections, so that equal code is one node whatever its source text
+  std::string source;        ///< what it was built from, where evaluator_options::strict needs it again; else empty
   double build_s = 0;        ///< what the compiler took when it was really run; 0 from the cache
   bool from_cache = false;
 };
