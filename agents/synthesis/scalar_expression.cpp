@@ -163,6 +163,14 @@ std::string scalar_expression::target_element() const {
   return fmt::format("{}[{}]", target.name, linear(target, positions));
 }
 
+std::string scalar_expression::load_element(int node) const {
+  const expression& e = at(s_.nodes, node);
+  std::vector<std::string> positions;
+  for (const index_expression& index : e.indices) positions.push_back(position(index));
+  const tensor_declaration& tensor = at(ir_.tensors, e.symbol);
+  return fmt::format("{}[{}]", tensor.name, linear(tensor, positions));
+}
+
 std::string scalar_expression::to_storage(const std::string& expression, std::string_view from) const {
   const dtype type = at(ir_.tensors, s_.target).type;
   const std::string storage = spelling_.storage(type);

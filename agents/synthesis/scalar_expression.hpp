@@ -38,6 +38,8 @@ class scalar_expression {
   [[nodiscard]] std::string value(int node, value_class type) const;
   /// `tensor[...]` of the statement's target.
   [[nodiscard]] std::string target_element() const;
+  /// `tensor[...]` of a load node, without regard to pads.
+  [[nodiscard]] std::string load_element(int node) const;
   /// `expression` (of C++ type `from`, see type_text; "double" too) in the storage type of the target.
   [[nodiscard]] std::string to_storage(const std::string& expression, std::string_view from) const;
   [[nodiscard]] std::string index_name(int variable) const;

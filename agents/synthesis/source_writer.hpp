@@ -19,6 +19,11 @@ class source_writer {
     line(std::string(text) + " {");
     ++depth_;
   }
+  /// A block without a head.
+  void open_scope() {
+    line("{");
+    ++depth_;
+  }
   void close(std::string_view after = "") {
     --depth_;
     line("}" + std::string(after));

@@ -128,6 +128,9 @@ template <class T>
 KS_BOTH T ks_sigmoid(T x) {
   return ks_sigmoid_of(x);
 }
+// Division by a value that many elements share: its inverse once, 0 where the inverse is out of range and each has to divide.
+KS_BOTH float ks_inverse(float by) { return fabsf(by) > 1e-36f && fabsf(by) < 1e36f ? 1.0f / by : 0.0f; }
+KS_BOTH float ks_quotient(float a, float by, float inverse) { return inverse != 0.0f ? a * inverse : a / by; }
 KS_BOTH bool ks_inside(int64_t i, int64_t extent) { return uint64_t(i) < uint64_t(extent); }
 // Integer arithmetic wraps.
 KS_BOTH int64_t ks_add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }

@@ -1,0 +1,262 @@
+// The row grammar for SIMT devices: maps, reductions, map-reduce-map chains, scans and gathers over common indices.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agents/synthesis/simt/row_simt.hpp"
+#include "agents/synthesis/simt/simt_grammar.hpp"
+#include "agents/synthesis/simt/simt_sinks.hpp"
+
+namespace kernsmith::agents::simt {
+namespace {
+
+/// Static shared memory that a block may declare.
+constexpr std::int64_t static_shared_bytes = 48 << 10;
+/// Bytes of one access that hardware moves at once.
+constexpr std::int64_t access_bytes = 16;
+
+decision numbers(const std::string& name, std::vector<std::int64_t> values, std::int64_t preferred, double weight, std::string meaning) {
+  decision d{name, std::move(values), {}, 0, weight, std::move(meaning)};
+  for (std::size_t i = 1; i < d.values.size(); ++i)
+    if (std::abs(d.values[i] - preferred) < std::abs(d.values[d.preferred] - preferred)) d.preferred = i;
+  return d;
+}
+
+std::int64_t power_at_least(std::int64_t n) {
+  std::int64_t power = 1;
+  while (power < n) power *= 2;
+  return power;
+}
+
+class row_grammar final : public simt_grammar {
+ public:
+  using simt_grammar::simt_grammar;
+  std::string_view name() const override { return "row"; }
+
+  bool accepts(const tensor_ir& ir, const fusion_group& group) const override {
+    const std::optional<simt_program> p = analyse_simt(ir, group);
+    return p && (inner_lane(*p) || across_lane(*p));
+  }
+
+  std::vector<decision> decide(const tensor_ir& ir, const fusion_group& group) const override {
+    const simt_program p = *analyse_simt(ir, group);
+    const std::string prefix = group.name + ".";
+    std::vector<decision> all;
+    const bool inner = inner_lane(p).has_value(), across = across_lane(p).has_value();
+    if (inner && across)
+      all.push_back({prefix + "threads_lie",
+                     {0, 1},
+                     {"along", "across"},
+                     prefers_across(p) ? 1U : 0U,
+                     1.0,
+                     "threads along a row, which they reduce together, or across rows, each with rows of its own"});
+    const guess first = first_guess(p);
+    all.push_back(numbers(prefix + "vector", {1, 2, 4, 8, 16}, first.vector, 2.0, "neighbouring elements that one access moves"));
+    if (inner) {
+      all.push_back(
+          numbers(prefix + "vectors", {1, 2, 4, 8, 16}, first.vectors, 2.0, "accesses per thread and tensor that a row is spread for"));
+      all.push_back(
+          numbers(prefix + "block", {32, 64, 128, 256, 512}, first.block, 1.0, "threads per block at least, where rows take fewer"));
+      all.push_back({prefix + "keep",
+                     {0, 1, 2},
+                     {"registers", "shared", "again"},
+                     static_cast<std::size_t>(first.keep),
+                     1.0,
+                     "where a row stays between sweeps; again: it is read again"});
+    }
+    if (across) {
+      if (!sweeps(p))
+        all.push_back(
+            numbers(prefix + "items", {1, 2, 4, 8}, first.items, 2.0, "packs per thread and step, all loaded before the first is used"));
+      all.push_back(numbers(prefix + "threads", {64, 128, 256, 512}, first.threads, 1.0, "threads per block"));
+      if (sweeps(p))
+        all.push_back(numbers(prefix + "slices", {1, 2, 4, 8, 16, 32}, first.slices, 1.5, "threads of a block that share one sweep"));
+    }
+    if (splittable(p, row::lanes::inner) || splittable(p, row::lanes::across))
+      all.push_back(
+          numbers(prefix + "splits", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, first.splits, 1.5, "blocks that share one sweep"));
+    all.push_back({prefix + "loads", {0, 1}, {"cached", "streaming"}, 0, 0.7, "whether what is read once goes first from the caches"});
+    all.push_back({prefix + "stores",
+                   {0, 1},
+                   {"cached", "streaming"},
+                   first.stream_stores ? 1U : 0U,
+                   0.7,
+                   "whether results go first from the caches"});
+    return all;
+  }
+
+  void tidy(const tensor_ir& ir, const fusion_group& group, assignment& chosen) const override {
+    const simt_program p = *analyse_simt(ir, group);
+    const std::string prefix = group.name + ".";
+    const std::vector<decision> all = decide(ir, group);
+    const auto reset = [&](std::initializer_list<const char*> names) {
+      for (const char* n : names)
+        for (const decision& d : all)
+          if (d.name == prefix + n) chosen[d.name] = d.values[d.preferred];
+    };
+    const bool across = is_across(p, prefix, chosen);
+    if (across)
+      reset({"vectors", "block", "keep"});
+    else
+      reset({"items", "threads", "slices"});
+    if (!splittable(p, across ? row::lanes::across : row::lanes::inner)) reset({"splits"});
+    if (!across && get(chosen, prefix + "splits", 1) > 1) reset({"vectors", "block", "keep"});
+    if (across && sweeps(p)) bound_shared(p, prefix, chosen);
+  }
+
+  emitted_group write(const tensor_ir& ir, const fusion_group& group, const assignment& chosen) const override {
+    const simt_program p = *analyse_simt(ir, group);
+    const std::string prefix = group.name + ".";
+    row_code code;
+    if (is_across(p, prefix, chosen)) {
+      across_choice choice;
+      choice.vector = get(chosen, prefix + "vector", 1);
+      choice.items = get(chosen, prefix + "items", 1);
+      choice.threads = get(chosen, prefix + "threads", choice.threads);
+      choice.slices = get(chosen, prefix + "slices", 1);
+      choice.splits = get(chosen, prefix + "splits", 1);
+      choice.stream_loads = get(chosen, prefix + "loads", 0) != 0;
+      choice.stream_stores = get(chosen, prefix + "stores", 0) != 0;
+      code = write_across(p, choice);
+    } else {
+      inner_choice choice;
+      choice.vector = get(chosen, prefix + "vector", 1);
+      choice.vectors = get(chosen, prefix + "vectors", choice.vectors);
+      choice.block = get(chosen, prefix + "block", choice.block);
+      choice.splits = get(chosen, prefix + "splits", 1);
+      choice.keep = static_cast<keeping>(get(chosen, prefix + "keep", 0));
+      choice.stream_loads = get(chosen, prefix + "loads", 0) != 0;
+      choice.stream_stores = get(chosen, prefix + "stores", 0) != 0;
+      code = write_inner(p, model(), choice);
+    }
+    emitted_group emitted;
+    emitted.functions = code.functions;
+    emitted.scratch_bytes = code.scratch_bytes;
+    std::string arguments = argument_text(ir, launch_parameters(p));
+    if (!code.scratch_bytes.empty()) arguments += (arguments.empty() ? "" : ", ") + ("ks_scratch_" + group.name);
+    emitted.call = call_of(group.name + "_launch", arguments);
+    emitted.preludes = {"vectors"};
+    if (code.reduces) emitted.preludes.insert("reduce");
+    for (const row::row_statement& s : p.rows.statements)
+      if (s.stored && ir.tensors[static_cast<std::size_t>(s.tensor)].role == tensor_role::intermediate) emitted.stored.push_back(s.tensor);
+    return emitted;
+  }
+
+ private:
+  struct guess {
+    std::int64_t vector = 4, vectors = 4, block = 128, items = 1, threads = 256, slices = 1, splits = 1;
+    keeping keep = keeping::registers;
+    bool stream_stores = false;
+  };
+
+  /// launch() has the problem's own names.
+  static function_parameters launch_parameters(const simt_program& p) { return host_parameters(p); }
+
+  static std::int64_t get(const assignment& chosen, const std::string& name, std::int64_t otherwise) {
+    const auto found = chosen.find(name);
+    return found == chosen.end() ? otherwise : found->second;
+  }
+
+  static bool prefers_across(const simt_program& p) {
+    return row::lane_cost(p.rows, row::lanes::across) < row::lane_cost(p.rows, row::lanes::inner);
+  }
+
+  static bool is_across(const simt_program& p, const std::string& prefix, const assignment& chosen) {
+    if (!inner_lane(p)) return true;
+    return across_lane(p) && get(chosen, prefix + "threads_lie", 0) == 1;
+  }
+
+  static bool sweeps(const simt_program& p) { return !row::schedule(p.rows, row::plan_with(row::lanes::across)).sweeps.empty(); }
+
+  static bool splittable(const simt_program& p, row::lanes where) {
+    if (where == row::lanes::inner ? !inner_lane(p).has_value() : !across_lane(p).has_value()) return false;
+    return can_split(p, row::schedule(p.rows, row::plan_with(where)));
+  }
+
+  /// The merging of slices keeps every accumulator in static shared memory.
+  void bound_shared(const simt_program& p, const std::string& prefix, assignment& chosen) const {
+    const row::plan plan = row::schedule(p.rows, row::plan_with(row::lanes::across));
+    const lane_code code(p);
+    std::int64_t bytes = 0;
+    for (const row::sweep& w : plan.sweeps)
+      for (const int i : w.sinks) {
+        if (p.at(i).kind != row::role::reduce) continue;
+        const accumulator a = accumulator_of(p, code, i);
+        bytes += a.is_position ? 16 : a.type == "float" ? 4 : 8;
+      }
+    std::int64_t& threads = chosen[prefix + "threads"];
+    std::int64_t& vector = chosen[prefix + "vector"];
+    while (chosen[prefix + "slices"] > 1 && threads * vector * bytes > static_shared_bytes && threads > 64) threads /= 2;
+    while (chosen[prefix + "slices"] > 1 && threads * vector * bytes > static_shared_bytes && vector > 1) vector /= 2;
+  }
+
+  guess first_guess(const simt_program& p) const {
+    guess g;
+    const bool across = !inner_lane(p) || (across_lane(p) && prefers_across(p));
+    const row::plan plan = row::schedule(p.rows, row::plan_with(across ? row::lanes::across : row::lanes::inner));
+    const int lane = across ? *across_lane(p) : *inner_lane(p);
+    const row_traffic traffic = traffic_along(p, lane, plan);
+    g.vector = std::max<std::int64_t>(1, access_bytes / traffic.widest);
+    g.stream_stores = writes_much(p);
+    if (across)
+      guess_across(p, plan, g);
+    else
+      guess_inner(p, plan, lane, traffic, g);
+    return g;
+  }
+
+  /// Do the results go beyond the last cache anyway?
+  bool writes_much(const simt_program& p) const {
+    for (const workload& w : p.flat.workloads) {
+      std::int64_t bytes = 0;
+      for (const row::row_statement& s : p.rows.statements)
+        if (s.stored)
+          bytes += element_count(shape_of(p.tensor(s.tensor), w.axes)) * static_cast<std::int64_t>(size_of(p.tensor(s.tensor).type));
+      if (bytes > model().l2_bytes) return true;
+    }
+    return false;
+  }
+
+  void guess_across(const simt_program& p, const row::plan& plan, guess& g) const {
+    const std::int64_t rows = p.typical(p.rows.parallel);
+    g.items = 2;
+    if (plan.sweeps.empty()) return;
+    // Enough threads to hide latency, out of slices of blocks first, then out of blocks.
+    const std::int64_t packs = std::max<std::int64_t>(1, rows / g.vector);
+    const std::int64_t wanted = model().multiprocessors * model().threads_per_multiprocessor / 2;
+    const std::int64_t missing = wanted / packs;
+    std::int64_t swept = 1;
+    for (const int c : plan.sweeps[0].over) swept = std::max(swept, p.typical({c}));
+    g.slices = std::clamp<std::int64_t>(power_at_least(missing), 1, 16);
+    g.slices = std::min(g.slices, power_at_least(std::max<std::int64_t>(1, swept / 4)));
+    constexpr std::int64_t steps_per_thread = 8;
+    g.splits = std::clamp<std::int64_t>(missing / g.slices, 1, std::max<std::int64_t>(1, swept / (g.slices * steps_per_thread)));
+  }
+
+  void guess_inner(const simt_program& p, const row::plan& plan, int lane, const row_traffic& traffic, guess& g) const {
+    const std::int64_t rows = p.typical(p.rows.parallel);
+    // Lengths differ between workloads: the decision is made for the first, and each gets the threads that it needs (write_inner).
+    const std::int64_t n = extent_of(p.flat.statements[0].variables[static_cast<std::size_t>(lane)].extent, p.flat.workloads[0].axes);
+    const std::int64_t packs = std::max<std::int64_t>(1, n / g.vector);
+    // A warp holds short rows without a barrier; longer ones are spread over as many threads as keep several accesses each.
+    g.vectors = packs <= model().warp_size ? 1 : packs <= 8 * model().warp_size ? 8 : 4;
+    if (traffic.kept_tensors > 1) g.vectors = std::max<std::int64_t>(1, g.vectors / 2);
+    const std::int64_t most = 1024;
+    while (g.vectors < 16 && packs > g.vectors * most) g.vectors *= 2;
+    const std::int64_t threads = std::min(power_at_least((packs + g.vectors - 1) / g.vectors), most);
+    if (n * traffic.kept_bytes_per_element > model().shared_bytes_per_block) g.keep = keeping::again;
+    g.block = threads >= model().warp_size ? 128 : 256;
+    if (can_split(p, plan) && rows < 2 * model().multiprocessors) {
+      constexpr std::int64_t blocks_per_multiprocessor = 8;
+      g.splits = std::max<std::int64_t>(1, model().multiprocessors * blocks_per_multiprocessor / rows);
+    }
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<group_grammar> make_row_grammar(const simt_model& model) {
+  return std::make_unique<row_grammar>(model);
+}
+
+}  // namespace kernsmith::agents::simt
