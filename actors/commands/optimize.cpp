@@ -18,6 +18,7 @@
 #include "actors/embedded.hpp"
 #include "agents/search/policy.hpp"
 #include "agents/synthesis/machine_model.hpp"
+#include "agents/synthesis/simt/simt_grammar.hpp"
 #include "backends/targets.hpp"
 #include "config/hash.hpp"
 #include "config/settings.hpp"
@@ -76,6 +77,7 @@ result<std::vector<problem_ptr>> load_all(const std::vector<std::string>& files)
 result<std::unique_ptr<agents::generator>> rules_for(const problem& p, const std::string& target, const admission& machine) {
   if (backends::language_of(target) == "cpp")
     return agents::make_rules_generator(p, agents::describe_host(static_cast<int>(std::max<std::int64_t>(1, machine.machine.cores))));
+  if (backends::language_of(target) == "cuda") return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::cuda);
   return fail(fault::bad_request, fmt::format("the rules synthesizer has no grammar for {}", target));
 }
 
