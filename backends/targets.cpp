@@ -6,6 +6,7 @@
 
 #include "backends/cpp/evaluator.hpp"
 #include "backends/cpp/machine_facts.hpp"
+#include "backends/cuda/evaluator.hpp"
 #include "backends/external/evaluator.hpp"
 #include "backends/external/targets.hpp"
 #include "config/text.hpp"
@@ -21,12 +22,17 @@ result<std::string> resolve_target(const std::string& name) {
   if (name == "cpp" || name == here) return here;
   if (language_of(name) == "cpp")
     return fail(fault::bad_request, fmt::format("target '{}' can't be measured here: this machine is {}; use --target cpp", name, here));
+  if (language_of(name) == "cuda") {
+    auto device = cuda::target_here();
+    if (!device || name == "cuda" || name == *device) return device;
+    return fail(fault::bad_request, fmt::format("target '{}' can't be measured here: this machine's device is {}; use --target cuda", name, *device));
+  }
   if (auto found = external::find_target(name)) {
     if (!*found) return tl::unexpected(found->error());
     return external::target_name(**found);
   }
   std::vector<std::string> known = external::target_names();
-  known.insert(known.begin(), {"cpp", here});
+  known.insert(known.begin(), {"cpp", here, "cuda"});
   return fail(fault::bad_request, fmt::format("unknown target '{}'{}; there are: {}; a target of your own is given as its file: --target "
                                               "my-accelerator/target.toml",
                                               name, did_you_mean(name, known), fmt::join(known, ", ")));
@@ -35,6 +41,7 @@ result<std::string> resolve_target(const std::string& name) {
 result<std::unique_ptr<harness::evaluator>> open_evaluator(const std::string& target, const problem& p,
                                                            const harness::evaluator_options& options) {
   if (language_of(target) == "cpp") return cpp::open_evaluator(p, options);
+  if (language_of(target) == "cuda") return cuda::open_evaluator(p, options);
   if (const auto found = external::find_target(target)) return *found ? external::open_evaluator(**found, p, options) : tl::unexpected(found->error());
   return fail(fault::bad_request, fmt::format("no backend evaluates target '{}'", target));
 }

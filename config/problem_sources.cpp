@@ -13,20 +13,21 @@ namespace kernsmith {
 
 namespace {
 
-const std::vector<std::string> languages = {"cpp", "python"};
+const std::vector<std::string> languages = {"cpp", "cuda", "python"};
 const std::vector<std::string> builtins = {"naive", "openblas", "pytorch", "torch.compile", "cublas"};
 
 std::string language_of(const std::filesystem::path& path, source_place place) {
   const std::string extension = path.extension().string();
   if (extension == ".cpp" || extension == ".cc" || extension == ".cxx") return "cpp";
+  if (extension == ".cu") return "cuda";
   if (extension == ".py") return "python";
-  refuse(place, fmt::format("the language of '{}' can't be told from its name; add language = \"cpp\" or \"python\"", path.string()));
+  refuse(place, fmt::format("the language of '{}' can't be told from its name; add language = \"cpp\", \"cuda\" or \"python\"", path.string()));
 }
 
 std::string read_language(const toml_value& value) {
   const std::string& name = as_text(value, "'language'");
   if (std::find(languages.begin(), languages.end(), name) == languages.end())
-    refuse(value.place, fmt::format("unknown language '{}'{}; known: cpp, python", name, did_you_mean(name, languages)));
+    refuse(value.place, fmt::format("unknown language '{}'{}; known: cpp, cuda, python", name, did_you_mean(name, languages)));
   return name;
 }
 

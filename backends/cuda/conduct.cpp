@@ -1,0 +1,85 @@
+#include "backends/cuda/conduct.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
+#include <thread>
+
+namespace kernsmith::cuda {
+
+namespace {
+
+constexpr double busy_timeout_s = 1;
+/// At rest means less than this share of a processor over such a time.
+constexpr double rest_window_s = 0.02, rest_share = 0.05;
+
+/// What every CUDA kernel may be linked with: the languages' run-time libraries and the driver. Vendors' mathematical libraries are not
+/// among them: a candidate is what its source says.
+constexpr std::array<std::string_view, 13> runtime_libraries = {"ld-linux",     "libc.so",       "libm.so",   "libmvec.so", "libgcc_s.so",
+                                                                "libstdc++.so", "libpthread.so", "libdl.so",  "librt.so",   "libatomic.so",
+                                                                "libcuda.so",   "libnvidia-",    "libgomp.so"};
+
+bool is_runtime(const std::filesystem::path& file) {
+  const std::string name = file.filename().string(), folder = file.parent_path().string();
+  if (folder.starts_with("/tmp") || folder == "/dev/shm") return false;  // where a candidate can write
+  if (folder == "/dev" && name.starts_with("nvidia")) return true;
+  return std::any_of(runtime_libraries.begin(), runtime_libraries.end(), [&](std::string_view known) { return name.starts_with(known); });
+}
+
+bool comes_to_rest(const kernel_process& process) {
+  for (int look = 0; look * rest_window_s < busy_timeout_s; ++look) {
+    const double before_ns = process.cpu_ns();
+    std::this_thread::sleep_for(std::chrono::duration<double>(rest_window_s));
+    if (process.cpu_ns() - before_ns < rest_share * rest_window_s * 1e9) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+result<check_result> check_conduct(kernel_process& process, const std::filesystem::path& library, trusted_kernels& trusted,
+                                   device_buffers& buffers, double timeout_s) {
+  check_result check;
+  const auto cheating = [&](const char* rule, std::string detail) {
+    check.outcome = "cheating";
+    check.rule = rule;
+    check.detail = std::move(detail);
+    return check;
+  };
+  const auto ended = [&](const harness::call_result& called) {
+    check.outcome = outcome_of(called.status);
+    check.detail = "after it had answered: " + called.detail;
+    return check;
+  };
+  auto called = process.call({&buffers}, timeout_s, after_call::stands_still);
+  if (!called) return tl::unexpected(called.error());
+  if (called->status != harness::call_status::ok) return ended(*called);
+  auto at_answer = trusted.fingerprint(buffers.outputs);
+  if (!at_answer) return tl::unexpected(at_answer.error());
+  const std::vector<harness::executable_mapping> mappings = process.executable_mappings();
+  if (mappings.empty()) return fail(fault::infrastructure, "the system gives no account of what a runner executes");
+  for (const harness::executable_mapping& mapping : mappings) {
+    const std::filesystem::path file = mapping.path;
+    if (mapping.path.empty()) return cheating("foreign_code", "the process has executable memory that no file stands behind");
+    if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file)) continue;
+    return cheating("foreign_code", fmt::format("the process has loaded {}, which was not built from its source", mapping.path));
+  }
+  process.thaw();
+  if (!comes_to_rest(process)) {
+    return cheating("busy_after_return", fmt::format("its threads still use the processor {} s after launch has returned", busy_timeout_s));
+  }
+  auto later = trusted.fingerprint(buffers.outputs);
+  if (!later) return tl::unexpected(later.error());
+  if (*later != *at_answer)
+    return cheating("late_writes", "it wrote to its outputs after launch had returned; what it left there at its return was right");
+  // It may have ended meanwhile, or its device work may have failed.
+  auto empty = process.call({}, timeout_s);
+  if (!empty) return tl::unexpected(empty.error());
+  if (empty->status != harness::call_status::ok) return ended(*empty);
+  return check;
+}
+
+}  // namespace kernsmith::cuda

@@ -1,0 +1,443 @@
+#include "backends/cuda/evaluator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <mutex>
+
+#include "backends/cpp/machine_facts.hpp"
+#include "backends/cpp/work_model.hpp"
+#include "backends/cuda/conduct.hpp"
+#include "backends/cuda/device_peaks.hpp"
+#include "backends/cuda/ptxas_report.hpp"
+#include "backends/cuda/workload_timing.hpp"
+
+namespace kernsmith::cuda {
+
+namespace {
+
+constexpr std::size_t first_shapes = 1, search_shapes = 3, all_shapes = 100;
+constexpr double most_check_timeout_s = 60;
+constexpr double check_timeout_factor = 20;  // of the baseline's own time
+constexpr double control_kernel_s = 1;
+constexpr int control_blocks = 4, control_launches = 3;
+/// Matrix units multiply this many times faster than the measured plain f32 rate, narrow types included; work_model's own margin comes on
+/// top.
+constexpr double matrix_unit_margin = 4;
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// One candidate at a time on the device, whoever evaluates it in this process.
+std::mutex& device_in_use() {
+  static std::mutex in_use;
+  return in_use;
+}
+
+class stopwatch {
+ public:
+  explicit stopwatch(const kernel_clock& clock) : clock_(clock), kernel_began_s_(clock.kernel_s), began_s_(now_s()) {}
+  [[nodiscard]] memory::cost cost(double build_s = 0) const {
+    const double kernel_s = clock_.kernel_s - kernel_began_s_;
+    return {build_s, kernel_s, std::max(0.0, now_s() - began_s_ - kernel_s)};
+  }
+
+ private:
+  const kernel_clock& clock_;
+  double kernel_began_s_, began_s_;
+};
+
+class device_evaluator final : public evaluator {
+ public:
+  explicit device_evaluator(std::unique_ptr<workbench> bench) : bench_(std::move(bench)) {}
+  result<void> admit();
+
+  result<built_kernel> build(const std::string& source) override { return bench_->build(source); }
+  result<memory::evaluation> evaluate(const built_kernel& kernel, effort how) override;
+  std::vector<memory::baseline_timing> baselines() override;
+  result<memory::control_result> control() override;
+  [[nodiscard]] memory::fingerprint machine() const override { return fingerprint_; }
+  [[nodiscard]] memory::device_facts device() const override { return bench_->on()->description().facts; }
+  [[nodiscard]] memory::cost spent() const override { return {bench_->build_s(), bench_->clock().kernel_s, own_s_}; }
+  std::string samples_json() override { return samples_.dump(2); }
+  void count_own(double own_s) { own_s_ += own_s; }
+
+ private:
+  result<void> take_peaks();
+  [[nodiscard]] double floor_of(const cpp::workload_work& work) const;
+  result<memory::evaluation> evaluate_on_device(const built_kernel& kernel, effort how);
+  result<void> verify(kernel_process& process, effort how, memory::evaluation& e);
+  result<bool> check_case(kernel_process& process, const test_case& c, device_buffers& buffers, bool twice, double timeout_s,
+                          memory::evaluation& e);
+  result<bool> check_edges(kernel_process& process, const std::vector<edge_case*>& list, std::size_t from, memory::evaluation& e);
+  result<void> measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e);
+  void finish_measured(const built_kernel& kernel, effort how, const std::vector<workload_measurement>& measured, memory::evaluation& e);
+  result<check_result> conduct_of(kernel_process& process, const built_kernel& kernel);
+  bool took_failure(const check_result& check, memory::evaluation& e);
+  [[nodiscard]] double check_timeout_s(const workload_state& w) const;
+  void state_precision_limit(workload_state& w);
+  void note_samples(const std::vector<workload_measurement>& measured);
+  [[nodiscard]] result<void> probe_health();
+  [[nodiscard]] result<bool> took_too_much(memory::evaluation& e);
+
+  std::unique_ptr<workbench> bench_;
+  memory::fingerprint fingerprint_;
+  cpp::machine_peaks peaks_;
+  std::vector<cpp::workload_work> work_;
+  std::vector<double> best_ratios_;
+  double best_speedup_ = 0;
+  std::size_t free_before_ = 0;  ///< device memory before the candidate's first call
+  std::string control_verdict_;
+  nlohmann::json samples_ = nlohmann::json::object();
+  double own_s_ = 0;
+};
+
+double device_evaluator::floor_of(const cpp::workload_work& work) const {
+  cpp::machine_peaks with_matrix_units = peaks_;
+  with_matrix_units.gflop_per_s *= matrix_unit_margin;
+  return cpp::floor_ns(work, with_matrix_units, static_cast<std::int64_t>(bench_->on()->l2_bytes()));
+}
+
+result<void> device_evaluator::take_peaks() {
+  auto peaks = measure_device_peaks(bench_->on(), bench_->trusted());
+  if (!peaks) return tl::unexpected(peaks.error());
+  peaks_.copy_gb_per_s = std::max(peaks_.copy_gb_per_s, peaks->copy_gb_per_s);
+  peaks_.cache_gb_per_s = std::max(peaks_.cache_gb_per_s, peaks->cache_gb_per_s);
+  peaks_.gflop_per_s = std::max(peaks_.gflop_per_s, peaks->gflop_per_s);
+  fingerprint_.copy_gb_per_s = peaks_.copy_gb_per_s;
+  fingerprint_.peak_gflop_per_s = peaks_.gflop_per_s;
+  for (cpp::workload_work& work : work_) work.floor_ns = floor_of(work);
+  return {};
+}
+
+result<void> device_evaluator::admit() {
+  const device_description& d = bench_->on()->description();
+  const device_state state = device_monitor::of(d.uuid).look();
+  fingerprint_ = {d.name,
+                  d.architecture,
+                  d.driver,
+                  bench_->compiler().compiler(),
+                  bench_->compiler().flags(),
+                  cpp::read_machine_facts().os,
+                  d.facts.multiprocessors,
+                  state.known ? fmt::format("as found, {} MHz at most", d.facts.clock_khz / 1000) : "unknown",
+                  0,
+                  0};
+  if (auto taken = take_peaks(); !taken) return taken;
+  for (const auto& w : bench_->workloads()) {
+    if (auto done = measure_baselines(*bench_, *w); !done) return done;
+    state_precision_limit(*w);
+    work_.push_back(cpp::work_of(bench_->subject(), w->main.axes));
+    work_.back().floor_ns = floor_of(work_.back());
+  }
+  return check_null_candidates(*bench_);
+}
+
+/// Nothing below the stated precision inside the kernel: the error may not exceed a multiple of the baseline's own, nor of what storing the
+/// exact answer costs.
+void device_evaluator::state_precision_limit(workload_state& w) {
+  const problem& p = bench_->subject();
+  if (!p.precision.written || w.main.form != harness::expected_form::wide) return;
+  constexpr double rounding_multiple = 4;  // a few units in the last place are any kernel's right
+  double rounding = 0;
+  const std::vector<int> outputs = p.outputs();
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const dtype type = p.tensors[static_cast<std::size_t>(outputs[o])].type;
+    const compare_spec& spec = w.main.specs[o];
+    if (!is_float(type) || spec.mode != compare_mode::allclose) return;
+    const dtype coarser = unit_roundoff(type) > unit_roundoff(p.precision.lowest) ? type : p.precision.lowest;
+    rounding = std::max(rounding, unit_roundoff(coarser) / std::max(spec.rtol, unit_roundoff(coarser)));
+  }
+  w.main.precision_limit = std::max(p.precision.error_multiple, 1.0) * std::max(w.baselines.front().error, rounding_multiple * rounding);
+}
+
+double device_evaluator::check_timeout_s(const workload_state& w) const {
+  const double baseline_s = w.baselines.front().call_ns * 1e-9, least_s = bench_->options().call_timeout_s;
+  return std::clamp(least_s + check_timeout_factor * baseline_s, least_s, std::max({most_check_timeout_s, least_s, 2 * baseline_s}));
+}
+
+/// After a candidate has ended badly: does the device still work for others?
+result<void> device_evaluator::probe_health() {
+  if (auto well = bench_->trusted().noop(); !well)
+    return fail(fault::infrastructure,
+                fmt::format("{} is out of order after a kernel's failure and takes no more work ({}); this process must be "
+                            "started again, or the device looked at",
+                            bench_->on()->description().uuid, well.error().message));
+  return {};
+}
+
+result<bool> device_evaluator::took_too_much(memory::evaluation& e) {
+  auto now = bench_->on()->free_bytes();
+  if (!now) return tl::unexpected(now.error());
+  const auto limit = static_cast<std::size_t>(bench_->options().memory_limit_bytes);
+  if (free_before_ <= *now || free_before_ - *now <= limit) return false;
+  e.outcome = "resource_limit";
+  e.detail = fmt::format("took {} MiB of device memory; the limit is {} MiB", (free_before_ - *now) >> 20, limit >> 20);
+  return true;
+}
+
+result<check_result> device_evaluator::conduct_of(kernel_process& process, const built_kernel& kernel) {
+  workload_state& w = *bench_->workloads().front();
+  return check_conduct(process, kernel.library, bench_->trusted(), *w.verified, check_timeout_s(w));
+}
+
+bool device_evaluator::took_failure(const check_result& check, memory::evaluation& e) {
+  e.verification.max_error = std::max(e.verification.max_error, check.max_error);
+  if (check.ok()) return false;
+  e.outcome = check.outcome;
+  e.detail = check.detail;
+  e.rule = check.rule;
+  e.verification.first_failure = check.detail;
+  return true;
+}
+
+result<bool> device_evaluator::check_case(kernel_process& process, const test_case& c, device_buffers& buffers, bool twice,
+                                          double timeout_s, memory::evaluation& e) {
+  for (int run = 0; run < (twice ? 2 : 1); ++run) {
+    const harness::poison pattern = run == 0 ? harness::poison::not_a_number() : harness::poison::finite(bench_->entropy());
+    auto check = bench_->judging().kernel(c, process, buffers, pattern, timeout_s);
+    if (!check) return tl::unexpected(check.error());
+    check->max_error /= c.budget_scale;
+    if (took_failure(*check, e)) return false;
+  }
+  ++e.verification.cases;
+  return true;
+}
+
+result<bool> device_evaluator::check_edges(kernel_process& process, const std::vector<edge_case*>& list, std::size_t from,
+                                           memory::evaluation& e) {
+  for (std::size_t i = from; i < list.size(); ++i) {
+    auto right = check_case(process, list[i]->c, *list[i]->buffers, true, bench_->options().call_timeout_s, e);
+    if (!right || !*right) return right;
+  }
+  return true;
+}
+
+/// Small before large, cheap before dear: each stage only for what the one before let through.
+result<void> device_evaluator::verify(kernel_process& process, effort how, memory::evaluation& e) {
+  const auto ended = [](const result<bool>& right) -> result<void> { return right ? result<void>() : tl::unexpected(right.error()); };
+  auto first = bench_->edge_shapes(first_shapes);
+  if (!first) return tl::unexpected(first.error());
+  if (auto right = check_edges(process, *first, 0, e); !right || !*right) return ended(right);
+  for (const auto& w : bench_->workloads()) {
+    if (bench_->stopped()) return fail(fault::interrupted, "stopped while a candidate was verified");
+    auto right = check_case(process, w->main, *w->verified, how == effort::final, check_timeout_s(*w), e);
+    if (!right || !*right) return ended(right);
+    if (how == effort::quick) return {};
+  }
+  auto more = bench_->edge_shapes(how == effort::final ? all_shapes : search_shapes);
+  if (!more) return tl::unexpected(more.error());
+  if (auto right = check_edges(process, *more, first->size(), e); !right || !*right) return ended(right);
+  if (how != effort::final) return {};
+  auto contents = bench_->hard_contents();
+  if (!contents) return tl::unexpected(contents.error());
+  if (auto right = check_edges(process, *contents, 0, e); !right || !*right) return ended(right);
+  auto hidden = bench_->hidden_shape(bench_->entropy());
+  if (!hidden) return tl::unexpected(hidden.error());
+  if (*hidden == nullptr) return {};
+  return ended(check_edges(process, {*hidden}, 0, e));
+}
+
+result<void> device_evaluator::measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e) {
+  const std::size_t count = how == effort::quick ? 1 : bench_->workloads().size();
+  const timing_limits limits = limits_for(how, count);
+  std::vector<workload_measurement> measured;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double best = i < best_ratios_.size() ? best_ratios_[i] : 0;
+    auto m = measure_workload(
+        *bench_, *bench_->workloads()[i], process, [&] { return bench_->start(kernel.library, false); }, limits, best);
+    if (!m) return tl::unexpected(m.error());
+    e.verification.timed_outputs += m->checked;
+    if (took_failure(m->failure, e)) return {};
+    // Before anything is called impossible, the device is measured again.
+    if (m->timing.median_ns < work_[i].floor_ns) {
+      if (auto again = take_peaks(); !again) return again;
+    }
+    m->timing.floor_ns = work_[i].floor_ns;
+    if (m->timing.median_ns < work_[i].floor_ns) {
+      e.outcome = "impossible_speed";
+      e.detail = fmt::format("{}: {:.0f} ns where this device needs at least {:.0f} ns to move the bytes and do the arithmetic",
+                             bench_->workloads()[i]->main.what, m->timing.median_ns, work_[i].floor_ns);
+      return {};
+    }
+    measured.push_back(std::move(*m));
+  }
+  // Once more: a kernel that behaved while it was verified may be another when it is timed.
+  auto conduct = conduct_of(process, kernel);
+  if (!conduct) return tl::unexpected(conduct.error());
+  if (!took_failure(*conduct, e)) finish_measured(kernel, how, measured, e);
+  return {};
+}
+
+void device_evaluator::finish_measured(const built_kernel& kernel, effort how, const std::vector<workload_measurement>& measured,
+                                       memory::evaluation& e) {
+  std::vector<harness::weighted_ratio> ratios;
+  std::vector<double> per_workload;
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    e.workloads.push_back(measured[i].timing);
+    ratios.push_back({measured[i].ratio, measured[i].timing.weight});
+    per_workload.push_back(measured[i].ratio.ratio);
+    e.timing.wall_ns += measured[i].timing.median_ns;
+    e.timing.event_ns += measured[i].event_ns;
+    if (measured[i].timing.median_ns > measured[longest].timing.median_ns) longest = i;
+  }
+  const harness::ratio_estimate whole = harness::combine_ratios(ratios);
+  e.outcome = "passed";
+  e.speedup = whole.ratio;
+  e.ci95 = {whole.ci95.low, whole.ci95.high};
+  e.timing.device_ns = e.timing.event_ns;
+  e.timing.status = how == effort::quick ? "quick" : "measured";
+  e.timing.control = control_verdict_;
+  if (how != effort::quick && !control_verdict_.empty() && control_verdict_ != "no_difference") e.timing.status = "unproven";
+  e.diagnosis =
+      cpp::diagnose(work_[longest], measured[longest].timing.median_ns, peaks_, static_cast<std::int64_t>(bench_->on()->l2_bytes()));
+  const kernel_resources most = largest_resources(parse_ptxas_report(kernel.log));
+  e.diagnosis.signals["registers"] = static_cast<double>(most.registers);
+  e.diagnosis.signals["spill_bytes"] = static_cast<double>(most.spill_store_bytes + most.spill_load_bytes);
+  e.diagnosis.signals["stack_bytes"] = static_cast<double>(most.stack_bytes);
+  e.diagnosis.signals["static_shared_bytes"] = static_cast<double>(most.static_shared_bytes);
+  if (how != effort::quick && e.speedup > best_speedup_) {
+    best_speedup_ = e.speedup;
+    best_ratios_ = per_workload;
+  }
+  note_samples(measured);
+}
+
+void device_evaluator::note_samples(const std::vector<workload_measurement>& measured) {
+  samples_ = {{"schema", "kernsmith.samples/1"}, {"unit", "ns per call, outside clock"}, {"workloads", nlohmann::json::array()}};
+  for (const workload_measurement& m : measured) {
+    nlohmann::json blocks = nlohmann::json::array(), states = nlohmann::json::array();
+    for (const harness::timing_block& block : m.blocks)
+      blocks.push_back({{"launch", block.launch}, {"candidate", block.candidate_ns}, {"baseline", block.baseline_ns}});
+    for (const device_state& s : m.states) {
+      if (!s.known) continue;
+      states.push_back({{"sm_mhz", s.sm_mhz},
+                        {"memory_mhz", s.memory_mhz},
+                        {"temperature_c", s.temperature_c},
+                        {"power_w", s.power_mw / 1000.0},
+                        {"throttle_reasons", s.throttle_reasons}});
+    }
+    samples_["workloads"].push_back({{"axes", m.timing.axes},
+                                     {"stopping_rule", m.stopping_rule},
+                                     {"interleaved", m.paired},
+                                     {"batch", m.batch},
+                                     {"stopped_early", m.stopped_early},
+                                     {"event_ns", m.event_ns},
+                                     {"blocks", std::move(blocks)},
+                                     {"cold", m.cold_ns},
+                                     {"device_states", std::move(states)},
+                                     {"discarded_blocks", m.discarded_blocks}});
+  }
+}
+
+result<memory::evaluation> device_evaluator::evaluate(const built_kernel& kernel, effort how) {
+  const std::lock_guard hold(device_in_use());
+  if (auto current = bench_->on()->make_current(); !current) return tl::unexpected(current.error());
+  const stopwatch watch(bench_->clock());
+  auto e = evaluate_on_device(kernel, how);
+  if (!e) return e;
+  if (e->outcome != "passed") {
+    if (auto well = probe_health(); !well) return tl::unexpected(well.error());
+  }
+  e->cost = watch.cost(kernel.build_s);
+  own_s_ += e->cost.own_s;
+  return e;
+}
+
+result<memory::evaluation> device_evaluator::evaluate_on_device(const built_kernel& kernel, effort how) {
+  memory::evaluation e;
+  e.stage = "build";
+  e.fingerprint = fingerprint_;
+  e.machine_code = kernel.machine_code;
+  samples_ = nlohmann::json::object();
+  if (!kernel.outcome.empty()) {
+    e.outcome = kernel.outcome;
+    e.detail = kernel.detail;
+    return e;
+  }
+  auto process = bench_->start(kernel.library, false);
+  if (!process) {
+    if (process.error().kind != fault::bad_request) return tl::unexpected(process.error());
+    e.outcome = "build_failed";
+    e.detail = process.error().message;
+    return e;
+  }
+  e.stage = "verify";
+  auto before = bench_->on()->free_bytes();
+  if (!before) return tl::unexpected(before.error());
+  free_before_ = *before;
+  if (auto verified = verify(*process, how, e); !verified) return tl::unexpected(verified.error());
+  if (!e.outcome.empty()) return e;
+  auto greedy = took_too_much(e);
+  if (!greedy) return tl::unexpected(greedy.error());
+  if (*greedy) return e;
+  auto conduct = conduct_of(*process, kernel);
+  if (!conduct) return tl::unexpected(conduct.error());
+  if (took_failure(*conduct, e)) return e;
+  e.stage = how == effort::quick ? "quick" : "measure";
+  if (auto measured = measure(kernel, *process, how, e); !measured) return tl::unexpected(measured.error());
+  return e;
+}
+
+std::vector<memory::baseline_timing> device_evaluator::baselines() {
+  std::vector<memory::baseline_timing> all;
+  for (std::size_t b = 0; b < bench_->baselines().size(); ++b) {
+    memory::baseline_timing& timing = all.emplace_back();
+    timing.name = bench_->baselines()[b].name;
+    for (const auto& w : bench_->workloads()) timing.workloads.push_back(baseline_workload_timing(*w, b));
+  }
+  return all;
+}
+
+/// On the workload whose baseline is quickest.
+result<memory::control_result> device_evaluator::control() {
+  const std::lock_guard hold(device_in_use());
+  if (auto current = bench_->on()->make_current(); !current) return tl::unexpected(current.error());
+  const stopwatch watch(bench_->clock());
+  workload_state* quickest = bench_->workloads().front().get();
+  for (const auto& w : bench_->workloads()) {
+    if (w->baselines.front().call_ns < quickest->baselines.front().call_ns) quickest = w.get();
+  }
+  trusted_kernel& baseline = bench_->baselines().front();
+  const auto again = [&] { return bench_->start(baseline.built.library, true); };
+  auto process = again();
+  if (!process) return tl::unexpected(process.error());
+  timing_limits limits = limits_for(effort::search, 1);
+  limits.kernel_s = control_kernel_s;
+  limits.slowest_paired_ns = std::numeric_limits<double>::infinity();
+  limits.least_blocks = control_blocks;
+  limits.launches = control_launches;
+  limits.stops_early = false;
+  auto m = measure_workload(*bench_, *quickest, *process, again, limits, 0);
+  if (!m) return tl::unexpected(m.error());
+  if (!m->failure.ok()) return fail(fault::infrastructure, "the baseline disagrees with itself: " + m->failure.detail);
+  control_verdict_ = m->timing.verdict;
+  own_s_ += watch.cost().own_s;
+  return memory::control_result{control_verdict_, m->ratio.ratio, {m->ratio.ci95.low, m->ratio.ci95.high}};
+}
+
+}  // namespace
+
+result<std::string> target_here() {
+  auto found = describe_device();
+  if (!found) return tl::unexpected(found.error());
+  return "cuda/" + found->architecture;
+}
+
+result<std::unique_ptr<harness::evaluator>> open_evaluator(const problem& p, const evaluator_options& options) {
+  const std::lock_guard hold(device_in_use());
+  const double began_s = now_s();
+  auto bench = workbench::open(p, options);
+  if (!bench) return tl::unexpected(bench.error());
+  auto made = std::make_unique<device_evaluator>(std::move(*bench));
+  if (auto admitted = made->admit(); !admitted) return tl::unexpected(admitted.error());
+  const memory::cost spent = made->spent();
+  made->count_own(std::max(0.0, now_s() - began_s - spent.kernel_s - spent.build_s));
+  return std::unique_ptr<evaluator>(std::move(made));
+}
+
+}  // namespace kernsmith::cuda

@@ -1,0 +1,42 @@
+#include "backends/cuda/kernel_process.hpp"
+
+#include <fmt/format.h>
+
+namespace kernsmith::cuda {
+
+result<kernel_process> kernel_process::start(const harness::runner_options& options, kernel_clock& clock) {
+  auto runner = harness::runner_client::start(options);
+  if (!runner) return tl::unexpected(runner.error());
+  kernel_process process;
+  process.runner_ = std::move(*runner);
+  process.clock_ = &clock;
+  return process;
+}
+
+result<void> kernel_process::forget_sets() {
+  runner_->thaw();
+  numbers_.clear();
+  return runner_->drop_sets();
+}
+
+result<harness::call_result> kernel_process::call(const std::vector<device_buffers*>& sets, double timeout_s, after_call after) {
+  if (after == after_call::stands_still) (void)runner_->empty_call_ns();  // measured now: asked for later, it would set the process going
+  std::vector<int> numbers;
+  for (const device_buffers* set : sets) {
+    auto known = numbers_.find(set);
+    if (known == numbers_.end()) {
+      auto number = runner_->add_set(set->set);
+      if (!number) return tl::unexpected(number.error());
+      known = numbers_.emplace(set, *number).first;
+    }
+    numbers.push_back(known->second);
+  }
+  harness::call_result answer = runner_->call(numbers, timeout_s);
+  if (after == after_call::stands_still && runner_->alive()) (void)runner_->freeze();
+  clock_->kernel_s += answer.wall_ns * 1e-9;
+  if (answer.status == harness::call_status::lost)
+    return fail(fault::infrastructure, fmt::format("a runner was lost while it ran a kernel: {}", answer.detail));
+  return answer;
+}
+
+}  // namespace kernsmith::cuda

@@ -1,0 +1,45 @@
+// A runner in device mode and the device buffers it has been told of.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cpp/kernel_process.hpp"
+#include "backends/cuda/device_buffers.hpp"
+#include "backends/harness/runner_client.hpp"
+
+namespace kernsmith::cuda {
+
+using cpp::after_call;
+using cpp::kernel_clock;
+using cpp::outcome_of;
+
+/// Movable, not thread-safe.
+class kernel_process {
+ public:
+  [[nodiscard]] static result<kernel_process> start(const harness::runner_options& options, kernel_clock& clock);
+  /// Calls launch on each of `sets` in one batch; at the answer the process's whole context is idle. A set is made known at its first use
+  /// and must outlive the process.
+  [[nodiscard]] result<harness::call_result> call(const std::vector<device_buffers*>& sets, double timeout_s,
+                                                  after_call after = after_call::runs_on);
+  /// Has the device switched to this process and its work done: what is timed next doesn't pay for it.
+  [[nodiscard]] result<harness::call_result> touch(double timeout_s) { return call({}, timeout_s); }
+  [[nodiscard]] result<void> forget_sets();
+  void thaw() { runner_->thaw(); }
+  [[nodiscard]] bool stayed_frozen() const { return runner_->stayed_frozen(); }
+  [[nodiscard]] std::vector<harness::executable_mapping> executable_mappings() const { return runner_->executable_mappings(); }
+  [[nodiscard]] double cpu_ns() const { return runner_->cpu_ns(); }
+  [[nodiscard]] bool alive() const { return runner_->alive(); }
+  [[nodiscard]] std::string output_tail() { return runner_->output_tail(); }
+  /// Outside time of a batch without calls: the message, one tiny piece of work, the wait for it.
+  [[nodiscard]] double empty_call_ns() { return runner_->empty_call_ns(); }
+
+ private:
+  std::unique_ptr<harness::runner_client> runner_;
+  std::map<const device_buffers*, int> numbers_;
+  kernel_clock* clock_ = nullptr;
+};
+
+}  // namespace kernsmith::cuda

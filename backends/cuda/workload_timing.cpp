@@ -1,0 +1,402 @@
+#include "backends/cuda/workload_timing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace kernsmith::cuda {
+
+namespace {
+
+constexpr double batch_target_ns = 1.2e6;  // an outside measurement of at least this: the clock's own share stays below a percent
+constexpr double longest_trusted_batch_ns = 20e6;
+constexpr int max_batch = 64;
+constexpr double longest_warmed_ns = 5e6;
+constexpr double baseline_sampling_s = 0.2;
+constexpr std::size_t baseline_samples = 7;
+constexpr double slow_call_s = 2;
+constexpr double baseline_error_margin = 3;
+constexpr double trusted_error_limit = 25;  // a baseline further off than this many budgets can't stand in for the reference
+constexpr std::size_t max_kept_blocks = 400;
+constexpr double longest_paired_ns = 300e6;
+constexpr double comparable_ratio = 3;
+constexpr std::size_t enough_separate_samples = 40;
+constexpr double hopeless_ratio = 0.5;
+constexpr int hopeless_blocks = 4;
+constexpr double slow_kernel_ns = 300e6;
+constexpr int cold_samples = 8;
+constexpr double trusted_timeout_s = 120;
+constexpr double least_timeout_s = 5;
+constexpr double timeout_factor = 50;
+constexpr int most_discarded_blocks = 20;
+
+std::vector<double> flat(const std::vector<std::vector<double>>& blocks) {
+  std::vector<double> all;
+  for (const std::vector<double>& block : blocks) all.insert(all.end(), block.begin(), block.end());
+  return all;
+}
+
+/// Outside time of one call, after the device was handed to the process.
+result<double> one_call_ns(kernel_process& process, device_buffers& buffers, harness::call_status& status, std::string& detail) {
+  auto touched = process.touch(trusted_timeout_s);
+  if (!touched) return tl::unexpected(touched.error());
+  auto called = process.call({&buffers}, trusted_timeout_s);
+  if (!called) return tl::unexpected(called.error());
+  status = called->status;
+  detail = called->detail;
+  return std::max(called->wall_ns - process.empty_call_ns(), 0.05 * called->wall_ns);
+}
+
+struct leg_choice {
+  trusted_leg leg;
+  double call_ns = 0;
+};
+
+result<leg_choice> reference_leg(workbench& bench, workload_state& w) {
+  if (!bench.has_device_reference()) {
+    return fail(
+        fault::bad_request,
+        fmt::format("{}: the first baseline is too slow or too far off to say what timed calls must give, and the reference can't run "
+                    "on the device; give a baseline in CUDA that is accurate",
+                    bench.subject().path.string()));
+  }
+  auto process = bench.process_of(bench.reference());
+  if (!process) return tl::unexpected(process.error());
+  auto wide = bench.reference_set(w);
+  if (!wide) return tl::unexpected(wide.error());
+  leg_choice choice;
+  choice.leg.process = *process;
+  choice.leg.form = output_form::wide;
+  choice.leg.wide = *wide;
+  choice.leg.timed = false;
+  choice.leg.budget_scale = 1;
+  choice.call_ns = w.reference_ns;
+  return choice;
+}
+
+result<leg_choice> choose_leg(workbench& bench, workload_state& w, const timing_limits& limits, double candidate_ns) {
+  const baseline_state& baseline = w.baselines.front();
+  const double slowest = std::max(limits.slowest_paired_ns, std::min(comparable_ratio * candidate_ns, longest_paired_ns));
+  if (baseline.call_ns > slowest || baseline.error > trusted_error_limit) return reference_leg(bench, w);
+  auto process = bench.process_of(bench.baselines().front());
+  if (!process) return tl::unexpected(process.error());
+  leg_choice choice;
+  choice.leg.process = *process;
+  choice.leg.budget_scale = 1 + std::max(1.0, baseline_error_margin * baseline.error);
+  choice.call_ns = baseline.call_ns;
+  return choice;
+}
+
+/// A baseline that isn't interleaved gets one more sample beside each candidate, so that what it is compared with doesn't age.
+result<void> refresh_baseline(workbench& bench, workload_state& w) {
+  baseline_state& baseline = w.baselines.front();
+  if (baseline.call_ns > longest_paired_ns || baseline.blocks_ns.size() >= enough_separate_samples) return {};
+  auto process = bench.process_of(bench.baselines().front());
+  if (!process) return tl::unexpected(process.error());
+  harness::call_status status{};
+  std::string detail;
+  auto ns = one_call_ns(**process, *w.timing.trusted.front(), status, detail);
+  if (!ns) return tl::unexpected(ns.error());
+  if (status != harness::call_status::ok)
+    return fail(fault::infrastructure, "the baseline failed on contents it had managed before: " + detail);
+  baseline.blocks_ns.push_back({*ns});
+  return {};
+}
+
+timing_plan plan_for(workbench& bench, const workload_state& w, double candidate_ns, const leg_choice& trusted) {
+  timing_plan plan;
+  const double shorter = trusted.leg.timed ? std::min(candidate_ns, trusted.call_ns) : candidate_ns;
+  const double wanted = std::ceil(batch_target_ns / std::max(shorter, 100.0));
+  const double affordable = std::max(1.0, longest_trusted_batch_ns / std::max(trusted.call_ns, 100.0));
+  plan.batch = static_cast<int>(std::clamp(std::min(wanted, affordable), 1.0, static_cast<double>(max_batch)));
+  const double bytes = static_cast<double>(cpp::buffer_bytes(bench.subject(), w.main.axes, output_form::native));
+  plan.warm = bytes * plan.batch < static_cast<double>(bench.on()->l2_bytes()) && candidate_ns * plan.batch < longest_warmed_ns;
+  const double batch_s = std::max(candidate_ns, trusted.call_ns) * 1e-9 * plan.batch;
+  plan.timeout_s = std::min(trusted_timeout_s, least_timeout_s + timeout_factor * batch_s);
+  return plan;
+}
+
+void keep_baseline_block(baseline_state& baseline, std::vector<double> samples) {
+  if (baseline.blocks_ns.size() >= max_kept_blocks) baseline.blocks_ns.erase(baseline.blocks_ns.begin());
+  baseline.blocks_ns.push_back(std::move(samples));
+}
+
+void summarise(workload_measurement& m, const workload_state& w, std::uint64_t seed) {
+  std::vector<double> candidate, baseline;
+  std::vector<std::vector<double>> candidate_blocks;
+  for (const harness::timing_block& block : m.blocks) {
+    candidate.insert(candidate.end(), block.candidate_ns.begin(), block.candidate_ns.end());
+    baseline.insert(baseline.end(), block.baseline_ns.begin(), block.baseline_ns.end());
+    candidate_blocks.push_back(block.candidate_ns);
+  }
+  if (!m.paired) baseline = flat(w.baselines.front().blocks_ns);
+  m.ratio = m.paired ? harness::estimate_ratio(m.blocks, seed) : harness::estimate_unpaired_ratio(candidate, baseline, seed);
+  const harness::interval ci = harness::median_interval(candidate_blocks, seed);
+  m.timing.axes = w.axis_names;
+  m.timing.weight = w.weight;
+  m.timing.median_ns = harness::median(candidate);
+  m.timing.p10_ns = harness::percentile(candidate, 0.1);
+  m.timing.p90_ns = harness::percentile(candidate, 0.9);
+  m.timing.p99_ns = harness::percentile(candidate, 0.99);
+  m.timing.ci95_ns = {ci.low, ci.high};
+  m.timing.samples = static_cast<std::int64_t>(candidate.size());
+  m.timing.baseline_median_ns = harness::median(baseline);
+  m.timing.speedup = m.ratio.ratio;
+  m.timing.ci95 = {m.ratio.ci95.low, m.ratio.ci95.high};
+  m.timing.verdict = harness::name_of(m.ratio.decision);
+  m.timing.cold_median_ns = harness::median(m.cold_ns);
+}
+
+bool hopeless(const workload_measurement& m, const workload_state& w, double best_ratio) {
+  if (best_ratio <= 0 || m.blocks.empty()) return false;
+  const bool slow_kernel = harness::median(m.blocks.front().candidate_ns) > slow_kernel_ns;
+  if (!slow_kernel && m.blocks.size() < static_cast<std::size_t>(hopeless_blocks)) return false;
+  std::vector<double> ratios;
+  for (const harness::timing_block& block : m.blocks) {
+    ratios.push_back(m.paired ? std::exp(harness::log_ratio(block))
+                              : harness::median(flat(w.baselines.front().blocks_ns)) / harness::median(block.candidate_ns));
+  }
+  return harness::median(ratios) < hopeless_ratio * best_ratio;
+}
+
+double progress_width(const workload_measurement& m) {
+  if (m.paired) return harness::quick_relative_width(m.blocks);
+  std::vector<harness::timing_block> own = m.blocks;
+  for (harness::timing_block& block : own) block.baseline_ns = {1.0};
+  return harness::quick_relative_width(own);
+}
+
+double entropy_of(const workload_measurement& m, int launch) {
+  std::vector<double> samples;
+  for (const harness::timing_block& block : m.blocks) {
+    if (block.launch == launch) samples.insert(samples.end(), block.candidate_ns.begin(), block.candidate_ns.end());
+  }
+  return harness::sample_entropy(samples);
+}
+
+/// Blocks of one process launch.
+result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timing, int launch, const harness::stopping_rule& rule,
+                        bool stops_early, double best_ratio, workload_measurement& m) {
+  auto settled = timing.settle();
+  if (!settled) return tl::unexpected(settled.error());
+  if (!settled->ok()) {
+    m.failure = *settled;
+    return {};
+  }
+  const double began_s = bench.clock().kernel_s;
+  harness::measuring_progress progress;
+  while (!rule.done(progress)) {
+    if (bench.stopped()) return fail(fault::interrupted, "stopped while a candidate was timed");
+    harness::timing_block block;
+    auto done = timing.block(launch, block);
+    if (!done) return tl::unexpected(done.error());
+    if (!done->ok()) {
+      m.failure = *done;
+      return {};
+    }
+    if (block.candidate_ns.empty()) {
+      if (timing.discarded_blocks() > most_discarded_blocks)
+        return fail(fault::infrastructure, "the device keeps slowing itself down (heat or power): nothing can be timed on it");
+      continue;
+    }
+    if (m.paired) keep_baseline_block(w.baselines.front(), block.baseline_ns);
+    m.blocks.push_back(std::move(block));
+    ++progress.blocks;
+    progress.spent_s = bench.clock().kernel_s - began_s;
+    progress.relative_width = progress_width(m);
+    progress.entropy_bits.push_back(entropy_of(m, launch));
+    if (stops_early && hopeless(m, w, best_ratio)) {
+      m.stopped_early = true;
+      break;
+    }
+  }
+  auto slack = timing.check_slack();
+  if (!slack) return tl::unexpected(slack.error());
+  if (!slack->ok()) m.failure = *slack;
+  return {};
+}
+
+result<void> run_cold(workbench& bench, workload_state& w, kernel_process& candidate, const leg_choice& trusted, timing_plan plan,
+                      workload_measurement& m) {
+  plan.batch = 1;
+  plan.warm = false;
+  plan.kept = nullptr;
+  plan.cold = true;
+  paired_timing timing(bench, w, candidate, trusted.leg, plan, bench.entropy());
+  auto settled = timing.settle();
+  if (!settled) return tl::unexpected(settled.error());
+  m.failure = *settled;
+  for (int pair = 0; pair < cold_samples / 2 && m.failure.ok(); ++pair) {
+    harness::timing_block block;
+    auto done = timing.block(0, block);
+    if (!done) return tl::unexpected(done.error());
+    m.failure = *done;
+    m.cold_ns.insert(m.cold_ns.end(), block.candidate_ns.begin(), block.candidate_ns.end());
+  }
+  m.checked += timing.checked_outputs();
+  return {};
+}
+
+/// One more call on fresh contents, checked against the reference itself.
+result<void> run_anchor(workbench& bench, workload_state& w, kernel_process& candidate, timing_plan plan, workload_measurement& m) {
+  if (!bench.has_device_reference()) return {};
+  auto reference = reference_leg(bench, w);
+  if (!reference) return tl::unexpected(reference.error());
+  plan.batch = 1;
+  plan.timeout_s = trusted_timeout_s;
+  paired_timing timing(bench, w, candidate, reference->leg, plan, bench.entropy());
+  auto done = timing.settle();
+  if (!done) return tl::unexpected(done.error());
+  m.failure = *done;
+  m.checked += timing.checked_outputs();
+  return {};
+}
+
+/// Error against the reference and the first samples of one baseline on one workload.
+result<baseline_state> sample_baseline(workbench& bench, workload_state& w, trusted_kernel& baseline) {
+  device_buffers& buffers = *w.verified;
+  auto process = bench.process_of(baseline);
+  if (!process) return tl::unexpected(process.error());
+  auto first = bench.judging().kernel(w.main, **process, buffers, harness::poison::not_a_number(), trusted_timeout_s);
+  if (!first) return tl::unexpected(first.error());
+  baseline_state state;
+  const bool has_values = first->ok() || first->outcome == "wrong_values" || first->outcome == "precision_broken";
+  state.error = has_values ? first->max_error : harness::max_reported_error;
+  const bool generated = baseline.name == "naive";
+  if (!first->ok() && (!has_values || (!generated && state.error > trusted_error_limit))) {
+    return fail(fault::bad_request, fmt::format("{}: baseline '{}' does not compute this problem ({}): {}", bench.subject().path.string(),
+                                                baseline.name, first->outcome, first->detail));
+  }
+  double spent_s = 0;
+  while (first->wall_ns * 1e-9 < slow_call_s && state.blocks_ns.size() < baseline_samples && spent_s < baseline_sampling_s) {
+    harness::call_status status{};
+    std::string detail;
+    auto ns = one_call_ns(**process, buffers, status, detail);
+    if (!ns) return tl::unexpected(ns.error());
+    if (status != harness::call_status::ok)
+      return fail(fault::bad_request, "baseline '" + baseline.name + "' failed when run again: " + detail);
+    state.blocks_ns.push_back({*ns});
+    spent_s += *ns * 1e-9;
+  }
+  if (state.blocks_ns.empty()) state.blocks_ns.push_back({first->wall_ns});
+  state.call_ns = harness::median(flat(state.blocks_ns));
+  return state;
+}
+
+}  // namespace
+
+timing_limits limits_for(effort how, std::size_t workloads) {
+  const double share = 1.0 / static_cast<double>(std::max<std::size_t>(workloads, 1));
+  timing_limits limits;
+  switch (how) {
+    case effort::quick:
+      limits.kernel_s = 0.1;
+      limits.least_blocks = 4;
+      limits.most_blocks = 12;
+      break;
+    case effort::search:
+      limits.kernel_s = std::max(0.2 * share, 0.05);
+      limits.least_blocks = 4;
+      limits.most_blocks = 20;
+      limits.stops_early = true;
+      break;
+    case effort::final:
+      limits.kernel_s = std::max(3 * share, 0.6);
+      limits.least_blocks = 6;
+      limits.most_blocks = 40;
+      limits.relative_width = 0.006;
+      limits.slowest_paired_ns = 300e6;
+      limits.launches = 6;
+      limits.cold = true;
+      limits.anchored = true;
+      break;
+  }
+  return limits;
+}
+
+result<workload_measurement> measure_workload(workbench& bench, workload_state& w, kernel_process& candidate,
+                                              const process_starter& relaunch, const timing_limits& limits, double best_ratio) {
+  double candidate_ns = 0;
+  for (int call = 0; call < 2; ++call) {
+    harness::call_status status{};
+    std::string detail;
+    auto ns = one_call_ns(candidate, *w.verified, status, detail);
+    if (!ns) return tl::unexpected(ns.error());
+    candidate_ns = call == 0 ? *ns : std::min(candidate_ns, *ns);
+    if (status != harness::call_status::ok || *ns * 1e-9 > slow_call_s) break;
+  }
+  auto trusted = choose_leg(bench, w, limits, candidate_ns);
+  if (!trusted) return tl::unexpected(trusted.error());
+  if (!trusted->leg.timed) {
+    if (auto sampled = refresh_baseline(bench, w); !sampled) return tl::unexpected(sampled.error());
+  }
+  timing_plan plan = plan_for(bench, w, candidate_ns, *trusted);
+  cpp::kept_answers kept;
+  plan.kept = &kept;
+  if (auto grown = bench.grow_timing_buffers(w, static_cast<std::size_t>(plan.batch)); !grown) return tl::unexpected(grown.error());
+
+  workload_measurement m;
+  m.paired = trusted->leg.timed;
+  m.batch = plan.batch;
+  harness::relative_width_parameters parameters;
+  parameters.relative_width = limits.relative_width;
+  parameters.least_blocks = limits.least_blocks;
+  parameters.most_blocks = limits.most_blocks;
+  parameters.most_s = limits.kernel_s / limits.launches;
+  const harness::stopping_choice by_effort{harness::stopping_choice::kind::relative_width, limits.relative_width};
+  const auto rule = harness::make_stopping_rule(bench.options().until.value_or(by_effort), parameters);
+  m.stopping_rule = rule->describe();
+  for (int launch = 0; launch < limits.launches; ++launch) {
+    if (launch > 0) {
+      auto fresh = relaunch();
+      if (!fresh) return tl::unexpected(fresh.error());
+      candidate = std::move(*fresh);
+      if (auto replaced = bench.grow_timing_buffers(w, static_cast<std::size_t>(plan.batch), true); !replaced)
+        return tl::unexpected(replaced.error());
+    }
+    paired_timing timing(bench, w, candidate, trusted->leg, plan, bench.entropy());
+    if (auto ran = run_launch(bench, w, timing, launch, *rule, limits.stops_early, best_ratio, m); !ran) return tl::unexpected(ran.error());
+    m.checked += timing.checked_outputs();
+    m.event_ns = timing.candidate_event_ns();
+    m.states.insert(m.states.end(), timing.states().begin(), timing.states().end());
+    m.discarded_blocks += timing.discarded_blocks();
+    if (!m.failure.ok() || m.stopped_early) break;
+  }
+  if (m.failure.ok() && limits.anchored) {
+    if (auto ran = run_anchor(bench, w, candidate, plan, m); !ran) return tl::unexpected(ran.error());
+  }
+  if (m.failure.ok() && limits.cold && !m.stopped_early) {
+    if (auto ran = run_cold(bench, w, candidate, *trusted, plan, m); !ran) return tl::unexpected(ran.error());
+  }
+  if (m.failure.ok()) summarise(m, w, bench.options().seed);
+  return m;
+}
+
+memory::workload_timing baseline_workload_timing(const workload_state& w, std::size_t baseline) {
+  const std::vector<std::vector<double>>& blocks = w.baselines[baseline].blocks_ns;
+  const std::vector<double> all = flat(blocks);
+  const harness::interval ci = harness::median_interval(blocks, 1);
+  memory::workload_timing t;
+  t.axes = w.axis_names;
+  t.weight = w.weight;
+  t.median_ns = t.baseline_median_ns = harness::median(all);
+  t.p10_ns = harness::percentile(all, 0.1);
+  t.p90_ns = harness::percentile(all, 0.9);
+  t.p99_ns = harness::percentile(all, 0.99);
+  t.ci95_ns = {ci.low, ci.high};
+  t.samples = static_cast<std::int64_t>(all.size());
+  return t;
+}
+
+result<void> measure_baselines(workbench& bench, workload_state& w) {
+  for (trusted_kernel& baseline : bench.baselines()) {
+    if (bench.stopped()) return fail(fault::interrupted, "stopped while baselines were measured");
+    auto state = sample_baseline(bench, w, baseline);
+    if (!state) return tl::unexpected(state.error());
+    w.baselines.push_back(std::move(*state));
+  }
+  return {};
+}
+
+}  // namespace kernsmith::cuda

@@ -1,0 +1,54 @@
+// How one workload is timed on the device: against whom, in what batches, for how long.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/paired_timing.hpp"
+
+namespace kernsmith::cuda {
+
+struct timing_limits {
+  double kernel_s = 0.1;  ///< time for kernels on this workload, all launches together
+  int least_blocks = 4, most_blocks = 40;
+  double relative_width = 0.02;
+  double slowest_paired_ns = 40e6;  ///< a baseline call above this is not interleaved
+  int launches = 1;
+  bool cold = false;
+  bool stops_early = false;
+  bool anchored = false;  ///< a last timed call is checked against the reference, whoever gave the expected outputs before
+};
+[[nodiscard]] timing_limits limits_for(effort how, std::size_t workloads);
+
+/// Starts a fresh process of the candidate.
+using process_starter = std::function<result<kernel_process>()>;
+
+struct workload_measurement {
+  memory::workload_timing timing;
+  harness::ratio_estimate ratio;
+  std::vector<harness::timing_block> blocks;
+  std::vector<double> cold_ns;
+  std::string stopping_rule;
+  bool paired = false;
+  bool stopped_early = false;
+  check_result failure;
+  std::int64_t checked = 0;
+  double event_ns = 0;  ///< of one call, by the candidate's device events
+  std::vector<device_state> states;
+  int discarded_blocks = 0;
+  int batch = 1;
+};
+
+/// Times `candidate` (already verified) on one workload. `best_ratio` is the best speed-up known there, 0: none.
+[[nodiscard]] result<workload_measurement> measure_workload(workbench& bench, workload_state& w, kernel_process& candidate,
+                                                            const process_starter& relaunch, const timing_limits& limits,
+                                                            double best_ratio);
+
+/// First samples of all baselines on one workload, and their error against the reference.
+[[nodiscard]] result<void> measure_baselines(workbench& bench, workload_state& w);
+
+[[nodiscard]] memory::workload_timing baseline_workload_timing(const workload_state& w, std::size_t baseline);
+
+}  // namespace kernsmith::cuda
