@@ -85,7 +85,7 @@ double executions(const std::vector<instruction>& code, const execution_counts& 
   return sum;
 }
 
-hot_block straight_block(const std::vector<instruction>& code, const execution_counts& counts) {
+hot_block straight_block(const std::vector<instruction>& code, const execution_counts& counts, counted_by how) {
   hot_block block;
   const auto hottest = std::max_element(code.begin(), code.end(), [&](const instruction& a, const instruction& b) {
     return count_at(counts, a.address) < count_at(counts, b.address);
@@ -93,7 +93,7 @@ hot_block straight_block(const std::vector<instruction>& code, const execution_c
   if (hottest == code.end() || count_at(counts, hottest->address) <= 0) return block;
   const auto at = static_cast<std::size_t>(hottest - code.begin());
   const std::size_t first = at - std::min(at, straight_window / 2), last = std::min(code.size() - 1, at + straight_window / 2);
-  const double least = rare * count_at(counts, hottest->address);
+  const double least = how == counted_by::samples ? 0 : rare * count_at(counts, hottest->address);
   for (std::size_t i = first; i <= last; ++i) {
     if (code[i].function == hottest->function && count_at(counts, code[i].address) >= least) block.code.push_back(code[i]);
   }
@@ -135,7 +135,7 @@ std::vector<instruction> parse_disassembly(const std::string& text) {
   return code;
 }
 
-hot_block find_hot_block(const std::vector<instruction>& code, const execution_counts& counts) {
+hot_block find_hot_block(const std::vector<instruction>& code, const execution_counts& counts, counted_by how) {
   double all = 0;
   for (const auto& [address, count] : counts) all += count;
   if (code.empty() || all <= 0) return {};
@@ -153,16 +153,22 @@ hot_block find_hot_block(const std::vector<instruction>& code, const execution_c
     double hottest = 0;
     for (std::size_t i = best->first; i <= best->last; ++i) hottest = std::max(hottest, count_at(counts, code[i].address));
     for (std::size_t i = best->first; i <= best->last; ++i) {
-      if (count_at(counts, code[i].address) >= rare * hottest) block.code.push_back(code[i]);
+      if (how == counted_by::samples || count_at(counts, code[i].address) >= rare * hottest) block.code.push_back(code[i]);
     }
     block.loop = true;
   } else {
-    block = straight_block(code, counts);
+    block = straight_block(code, counts, how);
   }
   double inside = 0;
   for (const instruction& i : block.code) inside += count_at(counts, i.address);
   block.share = inside / all;
   return block;
+}
+
+execution_counts once_each(const hot_block& block) {
+  execution_counts counts;
+  for (const instruction& i : block.code) counts[i.address] = 1;
+  return counts;
 }
 
 std::string block_text(const hot_block& block) {

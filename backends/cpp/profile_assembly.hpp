@@ -21,14 +21,19 @@ struct instruction {
 /// Executions by address.
 using execution_counts = std::map<std::uint64_t, double>;
 
-/// The innermost loop that executes the most instructions, without what it executes rarely; straight code around the most executed
-/// instruction where nothing loops. Empty when nothing was executed.
+/// The innermost loop that executes the most instructions; straight code around the most executed instruction where nothing loops. Empty
+/// when nothing was executed.
 struct hot_block {
   std::vector<instruction> code;
   double share = 0;  ///< of all counted executions
   bool loop = false;
 };
-[[nodiscard]] hot_block find_hot_block(const std::vector<instruction>& code, const execution_counts& counts);
+/// What a block executes rarely (paths off the loop) belongs to it only when the counts are samples, which miss instructions by chance.
+enum class counted_by : std::uint8_t { executions, samples };
+[[nodiscard]] hot_block find_hot_block(const std::vector<instruction>& code, const execution_counts& counts,
+                                       counted_by how = counted_by::executions);
+/// Each instruction of a block counted once: the mix of one round.
+[[nodiscard]] execution_counts once_each(const hot_block& block);
 
 /// As a person reads it: one line each, addresses in front.
 [[nodiscard]] std::string block_text(const hot_block& block);

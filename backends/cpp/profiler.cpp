@@ -32,6 +32,7 @@ constexpr std::size_t least_samples = 50;
 constexpr int max_halvings = 40;
 constexpr double caches_overflown = 2;  // working set over second-level cache from where traffic beyond it tells something
 constexpr int fork_join_regions = 200;
+constexpr int simulated_calls = 2;  // one that warms the simulated caches, one that is counted
 /// Valgrind 3.19 to 3.2x decode no AVX-512.
 const char* const simulated_march = "-march=x86-64-v3";
 const char* const profilers_remedy = "scripts/setup --with profilers";
@@ -76,8 +77,11 @@ class cpu_profiler {
   result<void> simulate();
   result<void> read_simulation(const fs::path& library, const harness::profile_folder& folder, const std::vector<std::int64_t>& axes);
   void note_simulation(const callgrind_profile& counted, const std::string& library, const workload_work& work);
-  result<void> read_code(const fs::path& library, const callgrind_profile& counted, const harness::profile_folder& folder);
-  result<void> model_loop(const hot_block& block, const harness::profile_folder& folder);
+  void read_code(const fs::path& library, const callgrind_profile& counted, const harness::profile_folder& folder);
+  void model_loop(const hot_block& block, const harness::profile_folder& folder);
+  /// The instructions of a library; nothing, and said so, where they can't be had.
+  std::vector<instruction> disassemble(const fs::path& library, const harness::profile_folder& folder);
+  void read_timed_code(const fs::path& library, const std::vector<harness::profile_sample>& samples, const harness::profile_folder& folder);
   [[nodiscard]] std::vector<std::int64_t> simulated_axes() const;
   /// Runs a tool of the system on files of the folder; its output is what it printed.
   result<std::string> run_tool(std::vector<std::string> command, const harness::profile_folder& folder, const fs::path& library);
@@ -160,6 +164,7 @@ result<void> cpu_profiler::run_native() {
     set("math_library_share", where.math, "fraction", "sampler");
     set("c_library_share", where.memory, "fraction", "sampler");
     if (options_.cores.size() > 1) set("thread_imbalance", where.imbalance, "fraction", "sampler");
+    read_timed_code(built->library, all->samples, *folder);
   } else {
     missing("sampler", fmt::format("only {:.0f} samples of {:.0f} s were taken", where.count, sampling_s), "");
   }
@@ -237,21 +242,24 @@ void cpu_profiler::note_simulation(const callgrind_profile& counted, const std::
   for (const auto& [function, count] : counted.calls) {
     if (function.rfind("GOMP_parallel", 0) == 0) regions += count;
   }
-  set("parallel_regions", regions, "per call", "callgrind");
+  // Calls are noted whether or not they are counted in, the warm one too.
+  set("parallel_regions", regions / simulated_calls, "per call", "callgrind");
 }
 
-result<void> cpu_profiler::model_loop(const hot_block& block, const harness::profile_folder& folder) {
+void cpu_profiler::model_loop(const hot_block& block, const harness::profile_folder& folder) {
   const auto tool = harness::find_tool("llvm-mca");
   if (!tool) {
     missing("llvm-mca", "not installed: no model of the hottest loop", profilers_remedy);
-    return {};
+    return;
   }
+  if (std::any_of(block.code.begin(), block.code.end(), [](const instruction& i) { return i.mnemonic.starts_with("call"); }))
+    out_.notes.emplace_back("the hottest loop calls functions; the processor model leaves them out");
   std::ofstream(folder.inputs() / "block.s") << block_assembly(block);
   auto text = run_tool(mca_command(*tool, (folder.inputs() / "block.s").string()), folder, folder.inputs() / "block.s");
   auto report = text ? parse_mca(*text) : tl::unexpected(text.error());
   if (!report) {
     missing("llvm-mca", "it could not model the hottest loop: " + report.error().message, "");
-    return {};
+    return;
   }
   set("loop_cycles", report->cycles_per_iteration, "cycles/iteration", "llvm-mca");
   set("loop_ipc", report->ipc, "instructions/cycle", "llvm-mca");
@@ -260,11 +268,9 @@ result<void> cpu_profiler::model_loop(const hot_block& block, const harness::pro
       "llvm-mca");
   set("loop_busiest_port_share", report->busiest_port_share, "fraction of cycles", "llvm-mca");
   if (!report->busiest_port.empty()) out_.notes.push_back(fmt::format("busiest resource of the hottest loop: {}", report->busiest_port));
-  return {};
 }
 
-/// What the executed instructions are, and the loop that most of them are in.
-result<void> cpu_profiler::read_code(const fs::path& library, const callgrind_profile& counted, const harness::profile_folder& folder) {
+std::vector<instruction> cpu_profiler::disassemble(const fs::path& library, const harness::profile_folder& folder) {
   const auto objdump = harness::find_tool("objdump");
   if (!objdump) {
     missing("objdump", "not installed: the kernel's instructions were not looked at", "apt-get install binutils");
@@ -279,27 +285,43 @@ result<void> cpu_profiler::read_code(const fs::path& library, const callgrind_pr
     return {};
   }
   std::ifstream file(folder.output() / "listing");
-  const std::vector<instruction> code = parse_disassembly(std::string(std::istreambuf_iterator<char>(file), {}));
-  const auto executed = counted.instructions.find(library.string());
-  if (executed == counted.instructions.end()) {
-    missing("objdump", "the kernel's own code was not executed", "");
-    return {};
+  return parse_disassembly(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+/// The loop of the library that is timed in which most samples fall. Other than the simulated one it has this machine's widest vectors and
+/// all its registers, so spills are counted here.
+void cpu_profiler::read_timed_code(const fs::path& library, const std::vector<harness::profile_sample>& samples,
+                                   const harness::profile_folder& folder) {
+  execution_counts counts;
+  for (const harness::profile_sample& s : samples) {
+    if (s.object == library.string()) counts[s.offset] += static_cast<double>(s.count);
   }
+  const hot_block block = find_hot_block(disassemble(library, folder), counts, counted_by::samples);
+  if (block.code.empty()) return;
+  const instruction_mix mix = mix_of(block.code, once_each(block));
+  set("hot_block_time_share", block.share, "fraction of the kernel's samples", "sampler");
+  set("stack_access_share", mix.stack_accesses, "fraction of the hottest block", "objdump");
+  set("gather_share", mix.gathers, "fraction of the hottest block", "objdump");
+  out_.hot_code = block_text(block);
+}
+
+/// What the executed instructions are, and the loop that most of them are in.
+void cpu_profiler::read_code(const fs::path& library, const callgrind_profile& counted, const harness::profile_folder& folder) {
+  const std::vector<instruction> code = disassemble(library, folder);
+  const auto executed = counted.instructions.find(library.string());
+  if (code.empty() || executed == counted.instructions.end()) return;
   const instruction_mix mix = mix_of(code, executed->second);
   set("float_instruction_share", mix.packed_float + mix.scalar_float, "fraction", "callgrind");
   if (mix.packed_float + mix.scalar_float > 0) set("vector_share", mix.vector_share(), "fraction of float arithmetic", "callgrind");
   set("memory_instruction_share", mix.loads_and_stores, "fraction", "callgrind");
-  set("stack_access_share", mix.stack_accesses, "fraction", "callgrind");
-  set("gather_share", mix.gathers, "fraction", "callgrind");
   set("division_share", mix.divisions, "fraction", "callgrind");
   set("branch_share", mix.branches, "fraction", "callgrind");
   const hot_block block = find_hot_block(code, executed->second);
-  if (block.code.empty()) return {};
+  if (block.code.empty()) return;
   set("hot_block_share", block.share, "fraction of the kernel's instructions", "callgrind");
-  out_.hot_code = block_text(block);
+  if (out_.hot_code.empty()) out_.hot_code = block_text(block);
   if (block.loop) return model_loop(block, folder);
   missing("llvm-mca", "the kernel's hottest code is no loop", "");
-  return {};
 }
 
 result<void> cpu_profiler::read_simulation(const fs::path& library, const harness::profile_folder& folder,
@@ -311,7 +333,8 @@ result<void> cpu_profiler::read_simulation(const fs::path& library, const harnes
     return {};
   }
   note_simulation(*counted, library.string(), work_of(problem_, axes));
-  return read_code(library, *counted, folder);
+  read_code(library, *counted, folder);
+  return {};
 }
 
 result<void> cpu_profiler::simulate() {
@@ -336,6 +359,8 @@ result<void> cpu_profiler::simulate() {
   spec.cores = {options_.cores.front()};
   spec.wrapper =
       callgrind_command(*valgrind, caches.caches, "kernsmith_profiled_call", std::string(harness::profile_output_inside) + "/callgrind");
+  spec.warm_calls = simulated_calls - 1;
+  spec.calls = 1;
   spec.timeout_s = simulation_timeout_s;
   auto ran = harness::run_for_profile(*folder, spec);
   for (std::size_t a = 0; a < axes.size(); ++a) out_.profiled_axes[problem_.axes[a].name] = axes[a];
