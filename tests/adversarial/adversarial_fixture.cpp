@@ -62,10 +62,11 @@ result<fixture> load(const fs::path& file, const std::string& name) {
     return fail(fault::bad_request, fmt::format("{}: only what must pass lies in must_pass/", file.string()));
   if (head["effort"] == "quick") {
     f.how = cpp::effort::quick;
-  } else if (head["effort"] == "final") {
+  } else if (head["effort"] == "final" || head["effort"] == "strict") {
     f.how = cpp::effort::final;
+    f.strict = head["effort"] == "strict";
   } else if (head["effort"] != "search") {
-    return fail(fault::bad_request, fmt::format("{}: effort is quick, search or final", file.string()));
+    return fail(fault::bad_request, fmt::format("{}: effort is quick, search, final or strict", file.string()));
   }
   const std::string pad = "pad ";
   if (head["generate"].starts_with(pad)) {

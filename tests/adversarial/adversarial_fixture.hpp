@@ -2,7 +2,8 @@
 //
 //     // expect: wrong_values            the outcome; several, separated by " or ", where the fault has two honest names
 //     // problem: affine                 problems/affine.toml
-//     // effort: search                  quick | search | final; as promotion (final) only where the fault hides from less
+//     // effort: search                  quick | search | final | strict; as promotion (final) only where the fault hides from less, with
+//                                        sanitizers (strict) where it hides from all that is compared
 //     // rule: late_writes               for `cheating`
 //     // origin: contract                contract: named by the evaluation contract; invented: ours
 //     // why: what it tries              one line
@@ -25,6 +26,7 @@ struct fixture {
   std::vector<std::string> rules;  ///< any of them, where the outcome is `cheating`
   std::string problem, origin, why;
   cpp::effort how = cpp::effort::search;
+  bool strict = false;
   std::string source;
 };
 
