@@ -60,8 +60,15 @@ class emitter {
   int outer(const gemm_operand& o) const { return o.along ? depth() : o.variable; }
   const std::string& name(int variable) const { return names_[static_cast<std::size_t>(variable)]; }
   std::size_t rank(const gemm_operand& o) const { return 2 + o.batch.size() + (planes(o) > 1 ? 1 : 0); }
-  const char* element_type() const { return plan_.element == matrix_element::bf16 ? "ks_bf16" : "ks_f16"; }
-  const char* element_name() const { return plan_.element == matrix_element::bf16 ? "bf16" : "f16"; }
+  bool integers() const { return plan_.element == matrix_element::integer8; }
+  const char* element_type(const gemm_operand& o) const {
+    if (integers()) return o.is_unsigned ? "uint8_t" : "int8_t";
+    return plan_.element == matrix_element::bf16 ? "ks_bf16" : "ks_f16";
+  }
+  const char* element_name(const gemm_operand& o) const {
+    if (integers()) return o.is_unsigned ? "u8" : "s8";
+    return plan_.element == matrix_element::bf16 ? "bf16" : "f16";
+  }
 
   std::string axis_list() const {
     std::string text;
@@ -90,7 +97,7 @@ class emitter {
   }
 
   std::string constants() const {
-    const int swizzle = s_.tile_k * 2;
+    const int swizzle = s_.tile_k * plan_.element_bytes();
     std::string text;
     text +=
         fmt::format("constexpr int TILE_M = {}, TILE_N = {}, TILE_K = {};  // of one block at a time\n", s_.tile_m, s_.tile_n, s_.tile_k);
@@ -103,12 +110,13 @@ class emitter {
       text += fmt::format("constexpr int PROMOTE = {};    // slots that the tensor cores sum up on their own\n", s_.promote);
     text += fmt::format("constexpr int LEFT_PLANES = {}, RIGHT_PLANES = {};\n", s_.left_planes(plan_), s_.right_planes(plan_));
     text += "constexpr int THREADS = 128 * (CONSUMERS + 1), PIECES = TILE_M / CONSUMERS / 64;\n";
-    text += fmt::format("constexpr int ROW_BYTES = TILE_K * 2;  // {} in both operands' maps where they lie along the depth\n",
-                        swizzle == 128 ? "the 128-byte swizzle" : "the 64-byte swizzle");
+    text +=
+        fmt::format("constexpr int ELEMENT_BYTES = {}, ROW_BYTES = TILE_K * ELEMENT_BYTES;  // {}, where an operand lies along the depth\n",
+                    plan_.element_bytes(), swizzle == 128 ? "the 128-byte swizzle" : "the 64-byte swizzle");
     text += "constexpr int LEFT_BYTES = TILE_M * ROW_BYTES, RIGHT_BYTES = TILE_N * ROW_BYTES;\n";
     text += "constexpr int SLOT_BYTES = LEFT_PLANES * LEFT_BYTES + RIGHT_PLANES * RIGHT_BYTES;\n";
     text += "constexpr int SHARED_BYTES = STAGES * SLOT_BYTES + 1024;\n\n";
-    return text + "using real = float;\n\n";
+    return text + fmt::format("using real = float;\nusing sum_type = {};\n\n", integers() ? "int32_t" : "float");
   }
 
   std::string members() const {
@@ -125,25 +133,28 @@ class emitter {
   /// The warpgroup's instruction with its accumulators spelled out.
   std::string product_function() const {
     const int registers = s_.tile_n / 2;
-    const int along_left = plan_.left.along ? 1 : 0, along_right = plan_.right.along ? 1 : 0;
+    const std::string left = element_name(plan_.left), right = element_name(plan_.right);
     std::string text = fmt::format(
-        "\n// acc = a * b + (keep ? acc : 0): 64 x TILE_N over 16 of the depth, sums in f32.\n"
-        "__device__ __forceinline__ void multiply(float (&acc)[{}], uint64_t a, uint64_t b, bool keep) {{\n"
+        "\n// acc = a * b + (keep ? acc : 0): 64 x TILE_N over {0} of the depth.\n"
+        "__device__ __forceinline__ void multiply(sum_type (&acc)[{1}], uint64_t a, uint64_t b, bool keep) {{\n"
         "  asm volatile(\n"
-        "      \"{{\\n.reg .pred keep;\\nsetp.ne.b32 keep, %{}, 0;\\n\"\n"
-        "      \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{\"\n",
-        registers, registers + 2, s_.tile_n, element_name(), element_name());
+        "      \"{{\\n.reg .pred keep;\\nsetp.ne.b32 keep, %{2}, 0;\\n\"\n"
+        "      \"wgmma.mma_async.sync.aligned.m64n{3}k{0}.{4}.{5}.{6} {{\"\n",
+        32 / plan_.element_bytes(), registers, registers + 2, s_.tile_n, integers() ? "s32" : "f32", left, right);
     constexpr int per_line = 16;
     for (int i = 0; i < registers; i += per_line) {
       text += "      \"";
       for (int j = i; j < i + per_line; ++j) text += fmt::format("%{}{}", j, j + 1 < registers ? ", " : "");
       text += "\"\n";
     }
-    text += fmt::format("      \"}}, %{}, %{}, keep, 1, 1, {}, {};\\n}}\\n\"\n", registers, registers + 1, along_left, along_right);
+    // Signs of the operands, and whether they lie along rows and columns instead of along the depth.
+    const std::string modes = integers() ? "" : fmt::format(", 1, 1, {}, {}", plan_.left.along ? 1 : 0, plan_.right.along ? 1 : 0);
+    text += fmt::format("      \"}}, %{}, %{}, keep{};\\n}}\\n\"\n", registers, registers + 1, modes);
     constexpr int operands_per_line = 8;
     for (int i = 0; i < registers; i += operands_per_line) {
       text += i == 0 ? "      : " : "        ";
-      for (int j = i; j < i + operands_per_line; ++j) text += fmt::format("\"+f\"(acc[{}]){}", j, j + 1 < registers ? ", " : "");
+      for (int j = i; j < i + operands_per_line; ++j)
+        text += fmt::format("\"+{}\"(acc[{}]){}", integers() ? "r" : "f", j, j + 1 < registers ? ", " : "");
       text += "\n";
     }
     return text + "      : \"l\"(a), \"l\"(b), \"r\"(int(keep)));\n}\n";
@@ -163,32 +174,42 @@ class emitter {
     lines.push_back(outer(o));
     std::string shape;
     for (const int variable : lines) shape += extent(variable) + ", ";
-    const std::vector<std::string> split_one = {fmt::format("const uint32_t bits = from_float<{}>(x).bits;", element_type()),
-                                                "words[0][e / 2] = e % 2 == 0 ? bits : words[0][e / 2] | bits << 16;"};
+    const std::vector<std::string> split_one = {
+        fmt::format("const uint32_t bits = {};", integers() ? "uint8_t(x)" : fmt::format("from_float<{}>(x).bits", element_type(o))),
+        integers() ? "words[0][e / 4] = e % 4 == 0 ? bits : words[0][e / 4] | bits << (e % 4 * 8);"
+                   : "words[0][e / 2] = e % 2 == 0 ? bits : words[0][e / 2] | bits << 16;"};
     const std::vector<std::string> split_many = {
         "if (!(fabsf(x) < 3e38f)) *unusual = 1;",
         "float left_over = x;",
         "#pragma unroll",
         fmt::format("for (int p = 0; p < {}; ++p) {{", planes),
-        fmt::format("  const {0} part = from_float<{0}>(left_over);", element_type()),
+        fmt::format("  const {0} part = from_float<{0}>(left_over);", element_type(o)),
         "  words[p][e / 2] = e % 2 == 0 ? part.bits : words[p][e / 2] | uint32_t(part.bits) << 16;",
         "  left_over -= to_float(part);",
         "}"};
     std::string indices = unpack_text(plan_.nest.p, lines, "rest", "    ");
     const bool flags = plan_.emulated() && planes > 1;
-    return nest::fill(gemm_pack_text, {{"SIDE", side},
-                                       {"PLANE_WORD", planes > 1 ? "plane, " : ""},
-                                       {"PACKED_SHAPE", shape + "stride"},
-                                       {"ELEMENT_NAME", element_name()},
-                                       {"PLANES_COMMENT", planes > 1 ? fmt::format(" The sum of the {} planes is the value.", planes) : ""},
-                                       {"UNUSUAL_PARAMETER", flags ? ", int* unusual" : ""},
-                                       {"INDICES", indices},
-                                       {"INNER_EXTENT", extent(inner(o))},
-                                       {"INNER", name(inner(o))},
-                                       {"READS", row.reads("first", "count", "    ")},
-                                       {"PLANES", std::to_string(planes)},
-                                       {"VALUE", simt_spelling(row.emission().real(o.root))},
-                                       {"SPLIT", lines_of(flags ? split_many : split_one, "      ")}});
+    return nest::fill(
+        gemm_pack_text,
+        {{"SIDE", side},
+         {"PLANE_WORD", planes > 1 ? "plane, " : ""},
+         {"PACKED_SHAPE", shape + "stride"},
+         {"ELEMENT_NAME", element_name(o)},
+         {"VALUE_TYPE", integers() ? "int64_t" : "float"},
+         {"WORDS", integers() ? "2" : "4"},
+         {"STORE",
+          integers()
+              ? "reinterpret_cast<uint2*>(packed)[p * total + item] = make_uint2(words[p][0], words[p][1]);"
+              : "reinterpret_cast<uint4*>(packed)[p * total + item] = make_uint4(words[p][0], words[p][1], words[p][2], words[p][3]);"},
+         {"PLANES_COMMENT", planes > 1 ? fmt::format(" The sum of the {} planes is the value.", planes) : ""},
+         {"UNUSUAL_PARAMETER", flags ? ", int* unusual" : ""},
+         {"INDICES", indices},
+         {"INNER_EXTENT", extent(inner(o))},
+         {"INNER", name(inner(o))},
+         {"READS", row.reads("first", "count", "    ")},
+         {"PLANES", std::to_string(planes)},
+         {"VALUE", simt_spelling(integers() ? row.emission().element(o.root) : row.emission().real(o.root))},
+         {"SPLIT", lines_of(flags ? split_many : split_one, "      ")}});
   }
 
   std::string copy_function(const gemm_operand& o, const std::string& side, bool shared) const {
@@ -249,7 +270,8 @@ class emitter {
     if (o.along)
       return fmt::format("ks_matrix({}{} + k * {}, TILE_K * {}, 1024, 1)", base,
                          left ? fmt::format(" + r / 64 * TILE_K * {}", row_bytes_along) : "", row_bytes_along, row_bytes_along);
-    return fmt::format("ks_matrix({}{} + k * 2, 16, 8 * ROW_BYTES, {})", base, left ? " + r * ROW_BYTES" : "", s_.tile_k == 64 ? 1 : 2);
+    return fmt::format("ks_matrix({}{} + k * ELEMENT_BYTES, 16, 8 * ROW_BYTES, {})", base, left ? " + r * ROW_BYTES" : "",
+                       s_.tile_k * plan_.element_bytes() == row_bytes_along ? 1 : 2);
   }
 
   std::string release(const std::string& slot) const {
@@ -321,7 +343,7 @@ class emitter {
     std::vector<int> variables = o.batch;
     variables.push_back(outer(o));
     for (const int variable : variables)
-      text += fmt::format("{}({}) % 8 == 0", text.empty() ? "" : " && ", o.at.stride(variable).text(ir_));
+      text += fmt::format("{}({}) % {} == 0", text.empty() ? "" : " && ", o.at.stride(variable).text(ir_), plan_.row_unit());
     return text;
   }
 
@@ -330,21 +352,21 @@ class emitter {
         "\n// Device memory beside the tensors: operands that the copy engine can't read where they lie, sums of parts, a flag.\n"
         "struct memory_layout {\n"
         "  bool left_packed, right_packed;\n"
-        "  int64_t left_stride, right_stride, left_chunks, right_chunks;  // elements of a packed row; 16-byte pieces of one plane\n"
+        "  int64_t left_stride, right_stride, left_chunks, right_chunks;  // elements of a packed row; pieces of 8 elements of one plane\n"
         "  size_t right_at, partial_at, unusual_at, bytes;\n};\n"
         "static memory_layout layout_of(const axis_values& t) {\n  memory_layout l;\n";
     for (const gemm_operand* o : {&plan_.left, &plan_.right}) {
       const std::string side = side_of(*o, plan_);
       text += fmt::format("  l.{}_packed = {};\n", side, o->plain ? "!(" + readable(*o) + ")" : "true");
-      text += fmt::format("  l.{0}_stride = ({1} + 7) / 8 * 8;\n  l.{0}_chunks = l.{0}_packed ? l.{0}_stride / 8 * ({2})", side,
-                          "(" + extent(inner(*o)) + ")", extent(outer(*o)));
+      text += fmt::format("  l.{0}_stride = ({1} + {3}) / {4} * {4};\n  l.{0}_chunks = l.{0}_packed ? l.{0}_stride / 8 * ({2})", side,
+                          "(" + extent(inner(*o)) + ")", extent(outer(*o)), plan_.row_unit() - 1, plan_.row_unit());
       for (const int b : o->batch) text += fmt::format(" * ({})", extent(b));
       text += " : 0;\n";
     }
     text += "  const auto whole = [](size_t bytes) { return (bytes + 255) & ~size_t(255); };\n";
-    text += "  l.right_at = whole(size_t(LEFT_PLANES * l.left_chunks) * 16);\n";
-    text += "  l.partial_at = l.right_at + whole(size_t(RIGHT_PLANES * l.right_chunks) * 16);\n";
-    const std::string partial = fmt::format("{}whole(SPLITS * sizeof(float) * size_t({}))", "", elements());
+    text += "  l.right_at = whole(size_t(LEFT_PLANES * l.left_chunks) * 8 * ELEMENT_BYTES);\n";
+    text += "  l.partial_at = l.right_at + whole(size_t(RIGHT_PLANES * l.right_chunks) * 8 * ELEMENT_BYTES);\n";
+    const std::string partial = fmt::format("{}whole(SPLITS * sizeof(sum_type) * size_t({}))", "", elements());
     text += fmt::format("  l.unusual_at = l.partial_at{};\n", s_.splits > 1 ? " + " + partial : "");
     return text + "  l.bytes = l.unusual_at + 256;\n  return l;\n}\n";
   }
@@ -363,7 +385,7 @@ class emitter {
     const std::string tile = side == "left" ? "TILE_M" : "TILE_N";
     const std::string at = side == "left" ? "memory" : "memory + l.right_at";
     const bool flags = plan_.emulated() && planes(o) > 1;
-    std::string text = fmt::format("  uint16_t* const {}_packed = reinterpret_cast<uint16_t*>({});\n", side, at);
+    std::string text = fmt::format("  void* const {}_packed = {};\n", side, at);
     text += fmt::format(
         "  if (l.{0}_packed)\n    if (const int failed = ks_start(pack_{0}_kernel, dim3(unsigned(ks_blocks(l.{0}_chunks, 256, 32 * "
         "ks_multiprocessors()))), dim3(256), 0, stream, t,\n                                    {0}_packed, l.{0}_stride, "
@@ -372,9 +394,9 @@ class emitter {
 
     // Dimensions: inner, outer, batch from the innermost on, plane.
     std::string extents = fmt::format("uint64_t({}), uint64_t({})", extent(inner(o)), extent(outer(o)));
-    std::string packed_strides = fmt::format("uint64_t(l.{}_stride) * 2", side), plain_strides;
-    std::string step = fmt::format("uint64_t(l.{}_stride) * 2 * uint64_t({})", side, extent(outer(o)));
-    if (o.plain) plain_strides = fmt::format("uint64_t({}) * 2", o.at.stride(outer(o)).text(ir_));
+    std::string packed_strides = fmt::format("uint64_t(l.{}_stride) * ELEMENT_BYTES", side), plain_strides;
+    std::string step = fmt::format("uint64_t(l.{}_stride) * ELEMENT_BYTES * uint64_t({})", side, extent(outer(o)));
+    if (o.plain) plain_strides = fmt::format("uint64_t({}) * ELEMENT_BYTES", o.at.stride(outer(o)).text(ir_));
     for (const int b : o.batch) extents += fmt::format(", uint64_t({})", extent(b));
     std::vector<std::string> batch_strides;
     for (auto b = o.batch.rbegin(); b != o.batch.rend(); ++b) {
@@ -383,10 +405,10 @@ class emitter {
     }
     for (const std::string& stride : batch_strides) packed_strides += ", " + stride;
     if (o.plain)
-      for (const int b : o.batch) plain_strides += fmt::format(", uint64_t({}) * 2", o.at.stride(b).text(ir_));
+      for (const int b : o.batch) plain_strides += fmt::format(", uint64_t({}) * ELEMENT_BYTES", o.at.stride(b).text(ir_));
     if (planes(o) > 1) {
       extents += fmt::format(", {}_PLANES", upper);
-      packed_strides += fmt::format(", uint64_t(l.{}_chunks) * 16", side);
+      packed_strides += fmt::format(", uint64_t(l.{}_chunks) * 8 * ELEMENT_BYTES", side);
     }
     text += fmt::format("  const uint64_t {}_extents[] = {{{}}};\n", side, extents);
     text += fmt::format("  const uint64_t {}_strides[] = {{{}}};\n", side, packed_strides);
@@ -397,7 +419,7 @@ class emitter {
     text += fmt::format("  const uint32_t {}_box[] = {{{}}};\n", side, box);
     std::string data = fmt::format("{}_packed", side), strides = fmt::format("{}_strides", side);
     if (o.plain) {
-      data = fmt::format("l.{0}_packed ? static_cast<void*>({0}_packed) : const_cast<{1}*>(t.{2})", side, element_type(),
+      data = fmt::format("l.{0}_packed ? {0}_packed : const_cast<{1}*>(t.{2})", side, element_type(o),
                          ir_.tensors[static_cast<std::size_t>(o.at.tensor)].name);
       strides = fmt::format("l.{0}_packed ? {0}_strides : {0}_plain_strides", side);
     }
@@ -405,8 +427,11 @@ class emitter {
     text += fmt::format(
         "  if (const int failed = ks_describe(&{0}_map, {1}, {2}, {3}, {0}_extents,\n                                     {4}, {0}_box, "
         "{5}))\n    return failed;\n",
-        side, plan_.element == matrix_element::bf16 ? "KS_MAP_BF16" : "KS_MAP_F16", data, rank(o), strides,
-        o.along ? std::to_string(row_bytes_along) : "ROW_BYTES");
+        side,
+        plan_.element == matrix_element::bf16  ? "KS_MAP_BF16"
+        : plan_.element == matrix_element::f16 ? "KS_MAP_F16"
+                                               : "KS_MAP_BYTES",
+        data, rank(o), strides, o.along ? std::to_string(row_bytes_along) : "ROW_BYTES");
     return text;
   }
 

@@ -11,30 +11,63 @@ using nest::polynomial;
 
 /// Batch variables of one operand beside its plane, depth and rows: a tensor map has five dimensions.
 constexpr std::size_t max_batch_dimensions = 2;
-/// A type with as many bits of precision as f32 has takes so many planes of bf16.
-constexpr int f32_planes = 3;
+constexpr int f32_bits = 24, bf16_bits = 8;
+/// Planes of bf16 that hold what f16 holds.
+constexpr int f16_planes = 2;
 
 const node& node_at(const gemm_plan& plan, int id) {
   return plan.nest.p.nodes[static_cast<std::size_t>(id)];
 }
 
-/// The type that holds every value of the tree; f32 where arithmetic makes it.
-dtype exact_type(const nest::program& p, int root) {
-  const node& n = p.nodes[static_cast<std::size_t>(root)];
-  if (n.kind == node_kind::load) return p.ir->tensors[static_cast<std::size_t>(n.where.tensor)].type;
-  if (n.kind == node_kind::cast && is_float(n.cast_to)) {
-    const dtype argument = exact_type(p, n.arguments[0]);
-    return size_of(argument) <= size_of(n.cast_to) ? argument : n.cast_to;
+/// Bits of precision of a type's values as a float; f32 stands for everything wider.
+int bits_of(dtype type) {
+  switch (type) {
+    case dtype::boolean:
+      return 1;
+    case dtype::f8e5m2:
+      return 3;
+    case dtype::f8e4m3:
+      return 4;
+    case dtype::bf16:
+    case dtype::i8:
+    case dtype::u8:
+      return 8;
+    case dtype::f16:
+      return 11;
+    case dtype::i16:
+      return 16;
+    default:
+      return f32_bits;
   }
-  return dtype::f32;
 }
 
-int planes_of(dtype type, matrix_element element, dtype lowest) {
-  const bool tiny = type == dtype::f8e4m3 || type == dtype::f8e5m2 || type == dtype::i8 || type == dtype::u8 || type == dtype::boolean;
-  if (tiny) return 1;
-  if (element == matrix_element::f16) return type == dtype::f16 || lowest == dtype::f16 ? 1 : f32_planes + 1;
-  if (type == dtype::bf16 || lowest == dtype::bf16) return 1;
-  return type == dtype::f16 ? 2 : f32_planes;
+/// Bits of precision that every value of the tree has at most; arithmetic other than products fills a float.
+int bits_of(const nest::program& p, int root) {
+  const node& n = p.nodes[static_cast<std::size_t>(root)];
+  if (n.kind == node_kind::load) return bits_of(p.ir->tensors[static_cast<std::size_t>(n.where.tensor)].type);
+  if (n.kind == node_kind::cast && is_float(n.cast_to)) return std::min(bits_of(p, n.arguments[0]), bits_of(n.cast_to));
+  if (n.kind == node_kind::call && n.op == operation::multiply && n.type == value_class::real)
+    return std::min(bits_of(p, n.arguments[0]) + bits_of(p, n.arguments[1]), f32_bits);
+  return f32_bits;
+}
+
+/// Does f16 hold every value of the tree, its range included?
+bool fits_f16(const nest::program& p, int root) {
+  const node& n = p.nodes[static_cast<std::size_t>(root)];
+  if (n.kind == node_kind::load) {
+    const dtype type = p.ir->tensors[static_cast<std::size_t>(n.where.tensor)].type;
+    return type != dtype::bf16 && bits_of(type) <= bits_of(dtype::f16);
+  }
+  if (n.kind == node_kind::cast && is_float(n.cast_to)) return n.cast_to == dtype::f16 || fits_f16(p, n.arguments[0]);
+  return false;
+}
+
+/// Planes of bf16 whose sum is the value.
+int planes_of(const nest::program& p, int root, dtype lowest) {
+  const int bits = lowest == dtype::bf16  ? bits_of(dtype::bf16)
+                   : lowest == dtype::f16 ? std::min(f16_planes * bf16_bits, bits_of(p, root))
+                                          : bits_of(p, root);
+  return (bits + bf16_bits - 1) / bf16_bits;
 }
 
 /// Is the tree contiguous along `variable`? Loads that vary along both decide; a lone load along one is cheap either way.
@@ -54,12 +87,31 @@ bool lies_along(const gemm_plan& plan, int root, int variable, int depth) {
 int bare_load(const gemm_plan& plan, int root) {
   const node& n = node_at(plan, root);
   if (n.kind == node_kind::load) return root;
-  const bool keeps = n.kind == node_kind::cast && (n.cast_to == dtype::f32 || n.cast_to == dtype::f64);
+  const bool keeps = n.kind == node_kind::cast && (n.cast_to == dtype::f32 || n.cast_to == dtype::f64 || n.type == value_class::integer);
   return keeps ? bare_load(plan, n.arguments[0]) : -1;
+}
+
+/// Is the tree a load of `type`, cast or not?
+bool loads(const nest::program& p, int root, dtype type) {
+  const node& n = p.nodes[static_cast<std::size_t>(root)];
+  if (n.kind == node_kind::cast) return loads(p, n.arguments[0], type);
+  return n.kind == node_kind::load && p.ir->tensors[static_cast<std::size_t>(n.where.tensor)].type == type;
 }
 
 bool has_guards(const gemm_plan& plan) {
   return std::any_of(plan.nest.p.nodes.begin(), plan.nest.p.nodes.end(), [](const node& n) { return !n.guards.empty(); });
+}
+
+bool holds(matrix_element element, dtype type) {
+  switch (element) {
+    case matrix_element::bf16:
+      return type == dtype::bf16;
+    case matrix_element::f16:
+      return type == dtype::f16;
+    case matrix_element::integer8:
+      return type == dtype::i8 || type == dtype::u8;
+  }
+  return false;
 }
 
 bool describe_operand(gemm_plan& plan, gemm_operand& operand, int root, int variable) {
@@ -69,21 +121,47 @@ bool describe_operand(gemm_plan& plan, gemm_operand& operand, int root, int vari
   operand.variable = variable;
   for (const int b : plan.nest.batch)
     if (used.contains(b)) operand.batch.push_back(b);
-  operand.along = lies_along(plan, root, variable, depth);
+  // Integers reach the tensor cores along the depth only.
+  operand.along = plan.element != matrix_element::integer8 && lies_along(plan, root, variable, depth);
   if (operand.batch.size() > max_batch_dimensions || !used.contains(variable) || !used.contains(depth)) return false;
 
   const int load = bare_load(plan, root);
   if (load < 0) return true;
   const node& n = node_at(plan, load);
-  const dtype wanted = plan.element == matrix_element::bf16 ? dtype::bf16 : dtype::f16;
+  const dtype type = plan.nest.p.ir->tensors[static_cast<std::size_t>(n.where.tensor)].type;
+  operand.is_unsigned = type == dtype::u8 || type == dtype::boolean;
   const polynomial one = polynomial::constant(1);
-  operand.plain = plan.nest.p.ir->tensors[static_cast<std::size_t>(n.where.tensor)].type == wanted && n.where.offset.is_zero() &&
-                  n.where.stride(operand.along ? variable : depth) == one;
+  operand.plain = holds(plan.element, type) && n.where.offset.is_zero() && n.where.stride(operand.along ? variable : depth) == one;
   operand.at = n.where;
   return true;
 }
 
+/// What the operands are multiplied as.
+void choose_elements(gemm_plan& plan, dtype lowest) {
+  if (plan.nest.sums == nest::sum_kind::i32) {
+    plan.element = matrix_element::integer8;
+    return;
+  }
+  const nest::program& p = plan.nest.p;
+  plan.left.planes = planes_of(p, plan.nest.left, lowest);
+  plan.right.planes = planes_of(p, plan.nest.right, lowest);
+  // f16 where both operands fit (or may be rounded to it) and bf16 would do no better, or only as well but for a copy of an operand.
+  const bool f16_fits = lowest == dtype::f16 || (fits_f16(p, plan.nest.left) && fits_f16(p, plan.nest.right));
+  if (f16_fits &&
+      (plan.left.planes * plan.right.planes > 1 || loads(p, plan.nest.left, dtype::f16) || loads(p, plan.nest.right, dtype::f16))) {
+    plan.element = matrix_element::f16;
+    plan.left.planes = plan.right.planes = 1;
+  }
+}
+
 }  // namespace
+
+bool gemm_plan::wide_results() const {
+  return element != matrix_element::integer8 && std::any_of(nest.steps.begin(), nest.steps.end(), [&](const nest::step& s) {
+           const dtype type = nest.p.ir->tensors[static_cast<std::size_t>(s.tensor)].type;
+           return s.stored && (type == dtype::f32 || type == dtype::f64);
+         });
+}
 
 gemm_sizes sizes_of(const gemm_plan& plan) {
   gemm_sizes s;
@@ -102,19 +180,12 @@ gemm_sizes sizes_of(const gemm_plan& plan) {
 
 std::optional<gemm_plan> plan_gemm(const tensor_ir& ir, const fusion_group& group, dtype lowest) {
   std::optional<nest::contraction_plan> read = nest::plan_contraction(ir, group);
-  if (!read || read->sums != nest::sum_kind::f32 || read->row < 0 || read->column < 0 || read->depth.size() != 1) return std::nullopt;
+  if (!read || read->sums == nest::sum_kind::f64 || read->row < 0 || read->column < 0 || read->depth.size() != 1) return std::nullopt;
   gemm_plan plan;
   plan.nest = std::move(*read);
   if (has_guards(plan)) return std::nullopt;
 
-  const dtype left = exact_type(plan.nest.p, plan.nest.left), right = exact_type(plan.nest.p, plan.nest.right);
-  const auto planes = [&](matrix_element element) { return planes_of(left, element, lowest) * planes_of(right, element, lowest); };
-  const bool prefers_f16 = (left == dtype::f16 || right == dtype::f16) && !(left == dtype::bf16 || right == dtype::bf16);
-  plan.element = planes(matrix_element::f16) < planes(matrix_element::bf16) || (prefers_f16 && planes(matrix_element::f16) == 1)
-                     ? matrix_element::f16
-                     : matrix_element::bf16;
-  plan.left.planes = planes_of(left, plan.element, lowest);
-  plan.right.planes = planes_of(right, plan.element, lowest);
+  choose_elements(plan, lowest);
   if (!describe_operand(plan, plan.left, plan.nest.left, plan.nest.row)) return std::nullopt;
   if (!describe_operand(plan, plan.right, plan.nest.right, plan.nest.column)) return std::nullopt;
   return plan;

@@ -11,18 +11,19 @@
 
 namespace kernsmith::agents::simt {
 
-/// What the tensor cores multiply. Sums are f32.
-enum class matrix_element : std::uint8_t { bf16, f16 };
+/// What the tensor cores multiply. Sums are f32, exact int32 for integers of 8 bits.
+enum class matrix_element : std::uint8_t { bf16, f16, integer8 };
 
 struct gemm_operand {
   int root = -1;      ///< tree of contraction_plan::p
   int variable = -1;  ///< loop variable of its rows (left) or columns (right)
   /// Its values are the sum of so many matrix elements, exactly (3 for f32 up to one part in 2^24).
   int planes = 1;
-  bool plain = false;      ///< a load of matrix elements, which the copy engine can read where it lies if strides are multiples of 16 bytes
-  bool along = false;      ///< contiguous along `variable` instead of along the depth
-  nest::linear_form at;    ///< plain: where it lies
-  std::vector<int> batch;  ///< batch variables that it depends on, in the order of the plan
+  bool plain = false;  ///< a load of matrix elements, which the copy engine can read where it lies if strides are multiples of 16 bytes
+  bool is_unsigned = false;  ///< integer8: u8 or bool instead of i8
+  bool along = false;        ///< contiguous along `variable` instead of along the depth
+  nest::linear_form at;      ///< plain: where it lies
+  std::vector<int> batch;    ///< batch variables that it depends on, in the order of the plan
 };
 
 /// left(batch, row, depth) * right(batch, column, depth), summed over depth, finished by the steps of `nest`.
@@ -31,6 +32,11 @@ struct gemm_plan {
   matrix_element element = matrix_element::bf16;
   gemm_operand left, right;
 
+  [[nodiscard]] int element_bytes() const { return element == matrix_element::integer8 ? 1 : 2; }
+  /// Elements that an operand's rows must be multiples of for the copy engine.
+  [[nodiscard]] int row_unit() const { return 16 / element_bytes(); }
+  /// Is a result stored with more bits than the tensor cores' own sums keep over a long depth?
+  [[nodiscard]] bool wide_results() const;
   [[nodiscard]] bool emulated() const { return left.planes > 1 || right.planes > 1; }
 };
 

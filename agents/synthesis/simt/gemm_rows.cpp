@@ -121,7 +121,7 @@ std::string finish_text(const gemm_plan& plan) {
   std::string text =
       "\n// What follows the sum, for `count` neighbouring columns (up to 8) of one row.\n"
       "__device__ __forceinline__ void finish(const tensors& t, int64_t batch, int64_t " +
-      emit.variable_names[static_cast<std::size_t>(plan.nest.row)] + ", int64_t first, int count, const float (&sum)[8]) {\n";
+      emit.variable_names[static_cast<std::size_t>(plan.nest.row)] + ", int64_t first, int count, const sum_type (&sum)[8]) {\n";
   if (!plan.nest.batch.empty()) text += unpack_text(plan.nest.p, plan.nest.batch, "batch", "  ") + "\n";
   const std::string reads = row.reads("first", "count", "  ");
   if (!reads.empty()) text += reads + "\n";

@@ -8,10 +8,11 @@
 namespace kernsmith::agents::simt {
 namespace {
 
-constexpr int element_bytes = 2;
 constexpr std::int64_t shared_reserve_bytes = 2048;  // alignment of the ring, barriers
 constexpr int most_accumulators = 192;               // of the 232 registers that a consumer's thread may have
 constexpr int most_accumulators_three = 112;         // of 160, with three consumers
+constexpr int row_bytes = 128;                       // of the depth in one slot of the ring, usually: the widest swizzle
+constexpr int wide_promote = 4;                      // slots summed on tensor cores when the result keeps more bits than they do
 constexpr int tile_code = 1000;                      // a tile decision's value is tile_m * 1000 + tile_n
 
 struct tile {
@@ -33,8 +34,8 @@ double cost_of(const gemm_plan& plan, const gemm_schedule& s, const simt_model& 
   // Small tiles fetch more per product than L2 gives: bytes of one step over what a multiprocessor gets while it multiplies 64 deep.
   constexpr double l2_bytes_per_product = 96 * 32;
   const double rows_fetched = s.tile_m * s.left_planes(plan) + 1.0 * s.tile_n * s.right_planes(plan) / s.cluster;
-  const double fetch = rows_fetched * 64 * element_bytes / l2_bytes_per_product;
-  const double step = std::max(work * products, fetch) * s.tile_k / 64.0;
+  const double fetch = rows_fetched * row_bytes / l2_bytes_per_product;
+  const double step = std::max(work * products, fetch) * s.tile_k * plan.element_bytes() / row_bytes;
   constexpr double fill_steps = 6;  // until the ring is full, and the way of the results out
   const double finish = s.splits > 1 ? 24 + 0.5 * s.splits * work : 0.25 * work;
   return static_cast<double>(waves) * (static_cast<double>(steps) * step + finish) + fill_steps * step;
@@ -69,15 +70,18 @@ gemm_schedule prefer(const gemm_plan& plan, const simt_model& model, dtype lowes
   double best_cost = 0;
   bool found = false;
   const gemm_sizes size = sizes_of(plan);
+  const bool integers = plan.element == matrix_element::integer8;
   for (const tile& t : tiles) {
     for (const int cluster : {1, 2}) {
       for (const int splits : {1, 2, 4, 8, 16}) {
+        if (splits > 1 && integers) break;
         gemm_schedule s;
         s.tile_m = t.m, s.tile_n = t.n, s.consumers = t.consumers;
         s.cluster = cluster, s.splits = splits;
         s.order = orders_of(plan, lowest).front();
-        s.promote = plan.emulated() ? 1 : 0;
-        s.tile_k = plan.emulated() && 2 * s.slot_bytes(plan) + shared_reserve_bytes > model.shared_bytes_per_block ? 32 : 64;
+        s.promote = plan.emulated() ? 1 : plan.wide_results() ? wide_promote : 0;
+        s.tile_k = row_bytes / plan.element_bytes();
+        if (most_stages(plan, s, model, 2) == 0) s.tile_k /= 2;
         s.stages = most_stages(plan, s, model, 8);
         if (s.stages == 0 || (splits > 1 && size.depth < splits * 256)) continue;
         const double cost = cost_of(plan, s, model);
@@ -146,7 +150,7 @@ std::vector<std::pair<int, int>> gemm_schedule::products(const gemm_plan& plan) 
 }
 
 std::int64_t gemm_schedule::slot_bytes(const gemm_plan& plan) const {
-  return static_cast<std::int64_t>(left_planes(plan) * tile_m + right_planes(plan) * tile_n) * tile_k * element_bytes;
+  return static_cast<std::int64_t>(left_planes(plan) * tile_m + right_planes(plan) * tile_n) * tile_k * plan.element_bytes();
 }
 
 int gemm_schedule::accumulators() const {
@@ -156,12 +160,14 @@ int gemm_schedule::accumulators() const {
 std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest) {
   const gemm_schedule best = prefer(plan, model, lowest);
   const std::vector<int> orders = orders_of(plan, lowest);
+  const int widest = row_bytes / plan.element_bytes();
   std::vector<decision> all;
   all.push_back(tile_decision(group + ".tile", best));
-  all.push_back(numeric(group + ".tile_k", {32, 64}, best.tile_k, "depth of one slot of the ring", 0.5));
+  all.push_back(numeric(group + ".tile_k", {widest / 2, widest}, best.tile_k, "depth of one slot of the ring", 0.5));
   all.push_back(numeric(group + ".stages", {2, 3, 4, 5, 6, 8}, best.stages, "slots of the ring in shared memory; as many as fit"));
   all.push_back(numeric(group + ".cluster", {1, 2, 4}, best.cluster, "blocks that share the right operand's tiles", 2));
   all.push_back(numeric(group + ".band", {1, 2, 4, 8, 16, 32}, best.band, "tile rows walked together, for L2", 2));
+  if (plan.element == matrix_element::integer8) return all;
   all.push_back(numeric(group + ".splits", {1, 2, 3, 4, 6, 8, 16}, best.splits, "parts of the depth that different blocks sum"));
   all.push_back(numeric(group + ".promote", {0, 1, 2, 4, 8}, best.promote,
                         "slots that the tensor cores sum up before the sum is rounded to nearest; 0: all", 0.5));
@@ -183,7 +189,7 @@ gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group
   s.stages = get(".stages");
   s.cluster = get(".cluster");
   s.band = get(".band");
-  s.splits = get(".splits");
+  s.splits = std::max(get(".splits"), 1);
   s.promote = get(".promote");
   s.order = chosen.contains(group + ".products") ? get(".products") : orders_of(plan, lowest).front();
   return s;
@@ -197,13 +203,13 @@ void normalise_gemm(const gemm_plan& plan, const std::string& group, const simt_
     s.tile_m = s.tile_n = 128;
     s.consumers = 2;
   }
-  if (most_stages(plan, s, model, s.stages) == 0) s.tile_k = 32;
+  if (most_stages(plan, s, model, s.stages) == 0) s.tile_k = row_bytes / plan.element_bytes() / 2;
   if (most_stages(plan, s, model, s.stages) == 0) s.tile_m = s.tile_n = 128, s.consumers = 2;
   s.stages = most_stages(plan, s, model, s.stages);
   chosen[group + ".tile"] = s.tile_m * tile_code + s.tile_n;
   chosen[group + ".tile_k"] = s.tile_k;
   chosen[group + ".stages"] = s.stages == 7 ? 6 : s.stages;
-  chosen[group + ".promote"] = s.promote;
+  if (chosen.contains(group + ".promote")) chosen[group + ".promote"] = s.promote;
 }
 
 }  // namespace kernsmith::agents::simt

@@ -25,7 +25,7 @@ __device__ __forceinline__ place place_of(int item, int tile_rows, int tile_colu
 const std::string_view gemm_pack_text = R"kernel(
 // Evaluates the @SIDE@ operand into [@PLANE_WORD@@PACKED_SHAPE@] of @ELEMENT_NAME@, rows of whole 16 bytes, where the copy engine can
 // read it.@PLANES_COMMENT@
-__global__ void __launch_bounds__(256) pack_@SIDE@_kernel(const tensors t, uint16_t* packed, int64_t stride, int64_t total@UNUSUAL_PARAMETER@) {
+__global__ void __launch_bounds__(256) pack_@SIDE@_kernel(const tensors t, void* packed, int64_t stride, int64_t total@UNUSUAL_PARAMETER@) {
   const int64_t chunks = stride / 8;
   for (int64_t item = blockIdx.x * int64_t(blockDim.x) + threadIdx.x; item < total; item += int64_t(gridDim.x) * blockDim.x) {
     int64_t rest = item / chunks;
@@ -33,25 +33,25 @@ __global__ void __launch_bounds__(256) pack_@SIDE@_kernel(const tensors t, uint1
 @INDICES@
     const int count = int(min(int64_t(8), @INNER_EXTENT@ - first));
 @READS@
-    uint32_t words[@PLANES@][4];
+    uint32_t words[@PLANES@][@WORDS@];
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
       const int64_t @INNER@ = first + e;
-      const float x = e < count ? @VALUE@ : 0.0f;
+      const @VALUE_TYPE@ x = e < count ? @VALUE@ : 0;
 @SPLIT@
     }
 #pragma unroll
     for (int p = 0; p < @PLANES@; ++p)
-      *reinterpret_cast<uint4*>(packed + (p * total + item) * 8) = make_uint4(words[p][0], words[p][1], words[p][2], words[p][3]);
+      @STORE@
   }
 }
 )kernel";
 
 const std::string_view gemm_kernel_text = R"kernel(
 // acc += left(64 * PIECES rows from `row` on) * right, for one tile of the depth.
-__device__ __forceinline__ void multiply_tile(float (&acc)[PIECES][TILE_N / 2], uint32_t left, uint32_t right, int row, bool keep) {
+__device__ __forceinline__ void multiply_tile(sum_type (&acc)[PIECES][TILE_N / 2], uint32_t left, uint32_t right, int row, bool keep) {
 #pragma unroll
-  for (int k = 0; k < TILE_K; k += 16) {
+  for (int k = 0; k < TILE_K; k += 32 / ELEMENT_BYTES) {
     const uint64_t b = @RIGHT_MATRIX@;
 #pragma unroll
     for (int piece = 0; piece < PIECES; ++piece) {
@@ -119,7 +119,7 @@ __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
           const int row = (at.row * CLUSTER + rank) * TILE_M + group_row + 64 * piece + thread / 32 * 16 + lane / 4 + 8 * half;
 #pragma unroll
           for (int block = 0; block < TILE_N / 8; block += 4) {
-            float v[8];
+            sum_type v[8];
 #pragma unroll
             for (int i = 0; i < 8; ++i) v[i] = @RESULT@[piece][(block + i / 2) * 4 + 2 * half + i % 2];
             ks_exchange_quad(v);
@@ -138,7 +138,7 @@ __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
 )kernel";
 
 const std::string_view gemm_sums_plain_text = R"kernel(
-      float acc[PIECES][TILE_N / 2];
+      sum_type acc[PIECES][TILE_N / 2];
 @CLEAR@
       int before = -1;  // the slot that the tensor cores may still read
       for (int step = at.split * share; step < last; ++step) {

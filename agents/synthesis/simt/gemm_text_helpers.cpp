@@ -56,7 +56,7 @@ __device__ __forceinline__ uint64_t ks_matrix(uint32_t address, int leading_byte
 
 // Describes a tensor for the copy engine: dimensions innermost first, strides in bytes of all but the first, the box that one copy
 // moves. Returns 0 or a cudaError_t. The driver's function is found through the runtime, so nothing has to be linked.
-enum { KS_MAP_F16 = 6, KS_MAP_BF16 = 9 };
+enum { KS_MAP_BYTES = 0, KS_MAP_F16 = 6, KS_MAP_BF16 = 9 };
 static int ks_describe(ks_tensor_map* map, int type, void* data, int rank, const uint64_t* extents, const uint64_t* strides,
                        const uint32_t* box, int swizzle_bytes) {
   using encode = int (*)(ks_tensor_map*, int, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*, int, int,
@@ -127,18 +127,19 @@ __device__ __forceinline__ void ks_write8(T* p, int count, const T (&v)[8]) {
 }
 __device__ __forceinline__ int64_t ks_clamp(int64_t x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : x; }
 // Four lanes hold pairs of neighbouring columns of four blocks of 8; afterwards lane q holds the 8 columns of block q.
-__device__ __forceinline__ void ks_exchange_quad(float (&v)[8]) {
+template <class T>
+__device__ __forceinline__ void ks_exchange_quad(T (&v)[8]) {
   const bool odd = threadIdx.x & 1, high = threadIdx.x & 2;
 #pragma unroll
   for (int e = 0; e < 2; ++e) {
 #pragma unroll
     for (int i = 0; i < 4; i += 2) {
-      const float got = __shfl_xor_sync(~0u, odd ? v[2 * i + e] : v[2 * i + 2 + e], 1);
+      const T got = __shfl_xor_sync(~0u, odd ? v[2 * i + e] : v[2 * i + 2 + e], 1);
       if (odd) v[2 * i + e] = got; else v[2 * i + 2 + e] = got;
     }
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const float got = __shfl_xor_sync(~0u, high ? v[2 * i + e] : v[2 * i + 4 + e], 2);
+      const T got = __shfl_xor_sync(~0u, high ? v[2 * i + e] : v[2 * i + 4 + e], 2);
       if (high) v[2 * i + e] = got; else v[2 * i + 4 + e] = got;
     }
   }
