@@ -4,9 +4,18 @@
 .equ mstatus_units, 0x6600        # vector and floating-point units on (VS, FS: dirty)
 .equ mstatus_previous, 0x1800     # MPP: 0 is user mode
 
+# The linker shortens accesses to be relative to gp. A kernel may leave anything there.
+.macro load_global_pointer
+    .option push
+    .option norelax
+    la gp, __global_pointer$
+    .option pop
+.endm
+
 .section .text.machine, "ax", @progbits
 .global _start
 _start:
+    load_global_pointer
     li t0, mstatus_units
     csrs mstatus, t0
     la t0, trap
@@ -70,6 +79,7 @@ trap:
     sd t0, 96(t1)
     csrr t0, mtval
     sd t0, 104(t1)
+    load_global_pointer
     ld ra, 0(sp)
     ld s0, 8(sp)
     ld s1, 16(sp)
