@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "backends/cpp/profiler.hpp"
+#include "backends/cuda/profiler.hpp"
 #include "backends/targets.hpp"
 
 namespace kernsmith::backends {
@@ -11,7 +12,8 @@ result<memory::profile> profile_kernel(const std::string& target, const problem&
                                        const memory::evaluation& measured, const harness::evaluator_options& options) {
   const std::string language = language_of(target);
   if (language == "cpp") return cpp::profile_kernel(p, source, measured, options);
-  return fail(fault::bad_request, fmt::format("no profiler for target '{}'; there is one for: cpp", target));
+  if (language == "cuda") return cuda::profile_kernel(p, source, measured, options);
+  return fail(fault::bad_request, fmt::format("no profiler for target '{}'; there are some for: cpp, cuda", target));
 }
 
 }  // namespace kernsmith::backends

@@ -75,6 +75,7 @@ sandbox_spec sandbox_for(const profile_folder& folder, const profile_run_spec& s
   box.environment = {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C"}, {"HOME", "/tmp"}};
   for (auto&& variable : openmp_environment(spec.cores)) box.environment.push_back(std::move(variable));
   box.environment.insert(box.environment.end(), spec.environment.begin(), spec.environment.end());
+  if (!spec.accelerator.driver.empty()) box.devices = spec.accelerator.nodes;
   box.cores = spec.cores;
   box.memory_limit_bytes = spec.memory_limit_bytes;
   box.max_file_bytes = max_profile_file_bytes;
@@ -120,12 +121,14 @@ result<profile_report> run_for_profile(const profile_folder& folder, const profi
     out << fmt::format("library {}\nthreads {}\nworkspace {}\nwarm {}\ncalls {}\nseconds {}\nsample {}\n{}", spec.library.string(),
                        spec.cores.size(), workspace_bytes, spec.warm_calls, spec.calls, spec.seconds, spec.sample ? 1 : 0,
                        folder.tensors());
+    if (!spec.accelerator.driver.empty()) out << fmt::format("device {} {}\n", spec.accelerator.ordinal, spec.accelerator.driver.string());
     if (!out.flush()) return fail(fault::infrastructure, errno_text("writing a profile's manifest", errno));
   }
   std::error_code ignored;
   fs::remove(folder.output() / "report", ignored);
   auto ran = run_sandboxed(sandbox_for(folder, spec, *runner), spec.timeout_s);
   if (!ran) return tl::unexpected(ran.error());
+  if (spec.output != nullptr) *spec.output = ran->output;
   if (ran->exit_status != 0 || ran->timed_out) {
     return fail(fault::bad_request,
                 fmt::format("{}{}", how_it_ended(*ran, spec.timeout_s), ran->output.empty() ? "" : ": " + end_of(ran->output)));
@@ -153,6 +156,8 @@ result<profile_report> parse_profile_report(const std::string& text) {
       words >> report.wall_ns;
     } else if (key == "cpu_ns") {
       words >> report.cpu_ns;
+    } else if (key == "event_ns") {
+      words >> report.event_ns;
     } else if (key == "sample") {
       profile_sample s;
       words >> s.thread >> s.count >> std::hex >> s.offset >> std::dec;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/harness/runner_client.hpp"
 #include "backends/harness/sandbox.hpp"
 #include "config/problem.hpp"
 
@@ -43,12 +44,14 @@ struct profile_run_spec {
   std::filesystem::path library;     ///< shared object with `launch`
   std::vector<int> cores;            ///< affinity, OpenMP places and the number of threads
   std::vector<std::string> wrapper;  ///< profiler and its arguments; the runner's command is appended. Empty: the runner alone
+  accelerator_access accelerator;    ///< with a driver: the tensors lie on a device
   std::vector<std::filesystem::path> readable;
   std::vector<std::pair<std::string, std::string>> environment;  ///< beyond the usual
   std::size_t warm_calls = 1, calls = 1;
   double seconds = 0;  ///< goes on calling until then
   bool sample = false;
   double timeout_s = 60;
+  std::string* output = nullptr;  ///< gets what the command printed, however it ended
   std::int64_t memory_limit_bytes = std::int64_t{16} << 30;
 };
 
@@ -62,9 +65,10 @@ struct profile_sample {
 
 struct profile_report {
   std::size_t calls = 0;
-  double call_ns = 0;  ///< median by the process's own clock
-  double wall_ns = 0;  ///< of all counted calls
-  double cpu_ns = 0;   ///< of all threads meanwhile
+  double call_ns = 0;   ///< median by the process's own clock
+  double wall_ns = 0;   ///< of all counted calls
+  double cpu_ns = 0;    ///< of all threads meanwhile
+  double event_ns = 0;  ///< a device's own time for them; 0 on the host
   std::vector<profile_sample> samples;
   std::string output;  ///< what the command printed, bounded
 };

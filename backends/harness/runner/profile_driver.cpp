@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "backends/harness/kernsmith_kernel.h"
+#include "backends/harness/runner/profile_memory.hpp"
 #include "backends/harness/runner/stack_samples.hpp"
 
 using launch_function = int (*)(const ks_tensor*, int, ks_tensor*, int, ks_launch*);
@@ -38,6 +39,7 @@ constexpr std::size_t max_counted_calls = 1'000'000;
 
 struct profile_tensor {
   ks_tensor tensor{};
+  std::size_t bytes = 0;
   std::vector<std::int64_t> shape, strides;
 };
 
@@ -48,6 +50,8 @@ struct manifest {
   std::size_t warm = 0, calls = 1;
   double seconds = 0;
   bool sample = false;
+  std::string driver;  // of a device; empty: the host
+  int ordinal = 0;
   std::vector<std::int64_t> axes;
   std::vector<std::unique_ptr<profile_tensor>> inputs, outputs;  // pinned: the tensors point into them
   std::string fault;                                             // what is wrong with it; empty: nothing
@@ -74,8 +78,8 @@ void* map_bytes(const std::string& path, std::size_t bytes) {
 
 std::unique_ptr<profile_tensor> read_tensor(std::istringstream& line, bool has_file, std::string& fault) {
   auto made = std::make_unique<profile_tensor>();
-  std::size_t bytes = 0, rank = 0;
-  line >> made->tensor.dtype >> bytes >> rank;
+  std::size_t rank = 0;
+  line >> made->tensor.dtype >> made->bytes >> rank;
   if (!line || rank > 64) {
     fault = "a tensor of the manifest is cut short";
     return made;
@@ -87,7 +91,7 @@ std::unique_ptr<profile_tensor> read_tensor(std::istringstream& line, bool has_f
   made->strides.resize(rank);
   std::int64_t stride = 1;
   for (std::size_t d = rank; d-- > 0; stride *= made->shape[d]) made->strides[d] = stride;
-  made->tensor.data = map_bytes(path, bytes);
+  made->tensor.data = map_bytes(path, made->bytes);
   if (made->tensor.data == nullptr) fault = "mapping " + (path.empty() ? "an output" : path) + ": " + std::strerror(errno);
   made->tensor.rank = static_cast<std::int32_t>(rank);
   made->tensor.shape = made->shape.data();
@@ -117,6 +121,9 @@ manifest read_manifest(const char* path) {
       line >> m.seconds;
     } else if (key == "sample") {
       line >> m.sample;
+    } else if (key == "device") {
+      line >> m.ordinal;
+      std::getline(line >> std::ws, m.driver);
     } else if (key == "axes") {
       for (std::int64_t extent = 0; line >> extent;) m.axes.push_back(extent);
     } else if (key == "input") {
@@ -130,36 +137,51 @@ manifest read_manifest(const char* path) {
   return m;
 }
 
-std::vector<ks_tensor> tensors_of(const std::vector<std::unique_ptr<profile_tensor>>& from) {
+/// The tensors as the kernel sees them. What a read-only file was mapped for stays where it is on the host.
+std::vector<ks_tensor> place(const std::vector<std::unique_ptr<profile_tensor>>& from, profile_memory& memory) {
   std::vector<ks_tensor> all;
-  for (const auto& t : from) all.push_back(t->tensor);
+  for (const auto& t : from) {
+    all.push_back(t->tensor);
+    all.back().data = memory.place(t->tensor.data, t->bytes);
+  }
   return all;
 }
 
 struct run_times {
-  std::vector<double> calls_ns;
-  double wall_ns = 0, cpu_ns = 0;
+  std::vector<double> calls_ns;  // where several are made at once: their mean
+  std::size_t calls = 0;
+  double wall_ns = 0, cpu_ns = 0, event_ns = 0;
 };
 
 /// Non-zero when the kernel refuses.
-int run_calls(const manifest& m, launch_function launch, ks_launch& context, run_times& times) {
-  const std::vector<ks_tensor> in = tensors_of(m.inputs);
-  std::vector<ks_tensor> out = tensors_of(m.outputs);
+int run_calls(const manifest& m, launch_function launch, ks_launch& context, profile_memory& memory, run_times& times) {
+  const std::vector<ks_tensor> in = place(m.inputs, memory);
+  std::vector<ks_tensor> out = place(m.outputs, memory);
   const int n_in = static_cast<int>(in.size()), n_out = static_cast<int>(out.size());
   for (std::size_t i = 0; i < m.warm; ++i) {
     if (const int code = launch(in.data(), n_in, out.data(), n_out, &context); code != 0) return code;
   }
+  const std::size_t at_once = std::min(memory.calls_at_once(), std::max<std::size_t>(m.calls, 1));
   times.calls_ns.reserve(m.calls);
+  memory.begin();
   if (m.sample) start_sampling();
   const double began_ns = clock_ns(CLOCK_MONOTONIC), cpu_began_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   double now_ns = began_ns;
-  while (times.calls_ns.size() < m.calls || (now_ns - began_ns < m.seconds * 1e9 && times.calls_ns.size() < max_counted_calls)) {
-    if (const int code = kernsmith_profiled_call(launch, in.data(), n_in, out.data(), n_out, &context); code != 0) return code;
+  while (times.calls < m.calls || (now_ns - began_ns < m.seconds * 1e9 && times.calls < max_counted_calls)) {
+    if (times.calls > 0 && at_once > 1) {
+      memory.begin();
+      now_ns = clock_ns(CLOCK_MONOTONIC);
+    }
+    for (std::size_t i = 0; i < at_once; ++i) {
+      if (const int code = kernsmith_profiled_call(launch, in.data(), n_in, out.data(), n_out, &context); code != 0) return code;
+    }
+    times.event_ns += memory.end_ns();
     const double done_ns = clock_ns(CLOCK_MONOTONIC);
-    times.calls_ns.push_back(done_ns - now_ns);
+    times.calls_ns.push_back((done_ns - now_ns) / static_cast<double>(at_once));
+    times.wall_ns += done_ns - now_ns;
+    times.calls += at_once;
     now_ns = done_ns;
   }
-  times.wall_ns = now_ns - began_ns;
   times.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_began_ns;
   if (m.sample) stop_sampling();
   return 0;
@@ -186,6 +208,7 @@ int run_profile(int argc, char** argv) {
   if (argc != 4) return give_up("expected a manifest and a report");
   const manifest m = read_manifest(argv[2]);
   if (!m.fault.empty()) return give_up(m.fault);
+  const auto memory = m.driver.empty() ? profile_on_host() : profile_on_device(m.driver, m.ordinal);
   void* const handle = ::dlopen(m.library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return give_up(::dlerror());
   const auto launch = reinterpret_cast<launch_function>(::dlsym(handle, "launch"));
@@ -193,12 +216,16 @@ int run_profile(int argc, char** argv) {
   ks_launch context{};
   context.threads = m.threads;
   context.workspace_bytes = m.workspace_bytes;
-  context.workspace = m.workspace_bytes > 0 ? map_bytes("", m.workspace_bytes) : nullptr;
-  if (m.workspace_bytes > 0 && context.workspace == nullptr) return give_up("making the workspace");
+  if (m.workspace_bytes > 0) {
+    void* const room = map_bytes("", m.workspace_bytes);
+    if (room == nullptr) return give_up(std::string("making the workspace: ") + std::strerror(errno));
+    context.workspace = memory->place(room, m.workspace_bytes);
+  }
   context.axes = m.axes.data();
   context.n_axes = static_cast<std::int32_t>(m.axes.size());
+  memory->prepare(context);
   run_times times;
-  if (const int code = run_calls(m, launch, context, times); code != 0)
+  if (const int code = run_calls(m, launch, context, *memory, times); code != 0)
     return give_up("the kernel refused the call with code " + std::to_string(code));
   return write_report(argv[3], m, std::move(times)) ? 0 : give_up(std::string("writing the report: ") + std::strerror(errno));
 }
