@@ -2,7 +2,7 @@
 // problem: affine
 // effort: strict
 // origin: invented
-// why: nowait where the next loop reads what another thread writes; equal shares of the loops hide it nearly always
+// why: two loops of one region write the same numbers to the same places, with nowait between them
 #include "kernsmith_kernel.h"
 
 extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* ctx) {
@@ -12,13 +12,9 @@ extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* 
 #pragma omp parallel
   {
 #pragma omp for nowait
-    for (long i = 0; i < B * N; ++i) y[i] = 2 * x[i];
+    for (long i = 0; i < B * N; ++i) y[i] = 2 * x[i] + x[i / N * N];
 #pragma omp for
-    for (long i = 1; i <= B * N; ++i) y[i - 1] += x[(i - 1) / N * N];
-#pragma omp for nowait
-    for (long i = 0; i < B * N; ++i) y[i] *= 1.0f;
-#pragma omp for
-    for (long i = 0; i < B * N; ++i) y[B * N - 1 - i] *= 1.0f;
+    for (long i = B * N - 1; i >= 0; --i) y[i] = 2 * x[i] + x[i / N * N];
   }
   return 0;
 }
