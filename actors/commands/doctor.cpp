@@ -15,6 +15,7 @@
 #include "actors/core_plan.hpp"
 #include "agents/synthesis/machine_model.hpp"
 #include "backends/cpp/toolchain.hpp"
+#include "backends/cuda/device_probe.hpp"
 #include "backends/harness/sandbox.hpp"
 #include "memory/store.hpp"
 
@@ -101,6 +102,8 @@ std::vector<finding> examine(const common_options& options) {
   for (const harness::sandbox_check& check : sandbox)
     findings.push_back({"sandbox: " + check.name, check.ok, true, check.ok ? check.detail : "", check.ok ? "" : check.detail});
   findings.push_back(check_toolchain(options));
+  for (const cuda::device_check& check : cuda::examine_device(build_cache(options)))
+    findings.push_back({check.name, check.ok, false, check.ok ? check.detail : "", check.ok ? "" : check.detail});
   findings.push_back(check_data(options));
   return findings;
 }

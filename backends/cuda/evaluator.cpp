@@ -12,6 +12,7 @@
 #include "backends/cuda/conduct.hpp"
 #include "backends/cuda/device_peaks.hpp"
 #include "backends/cuda/ptxas_report.hpp"
+#include "backends/cuda/strict_checks.hpp"
 #include "backends/cuda/workload_timing.hpp"
 
 namespace kernsmith::cuda {
@@ -22,7 +23,7 @@ constexpr std::size_t first_shapes = 1, search_shapes = 3, all_shapes = 100;
 constexpr double most_check_timeout_s = 60;
 constexpr double check_timeout_factor = 20;  // of the baseline's own time
 constexpr double control_kernel_s = 1;
-constexpr int control_blocks = 4, control_launches = 3;
+constexpr int control_blocks = 3, control_launches = 6;  // processes differ a little; one launch would take that for a difference
 /// Matrix units multiply this many times faster than the measured plain f32 rate, narrow types included; work_model's own margin comes on
 /// top.
 constexpr double matrix_unit_margin = 4;
@@ -52,7 +53,7 @@ class stopwatch {
 
 class device_evaluator final : public evaluator {
  public:
-  explicit device_evaluator(std::unique_ptr<workbench> bench) : bench_(std::move(bench)) {}
+  explicit device_evaluator(std::unique_ptr<workbench> bench) : bench_(std::move(bench)), strict_(*bench_) {}
   result<void> admit();
 
   result<built_kernel> build(const std::string& source) override { return bench_->build(source); }
@@ -72,6 +73,7 @@ class device_evaluator final : public evaluator {
   result<void> verify(kernel_process& process, effort how, memory::evaluation& e);
   result<bool> check_case(kernel_process& process, const test_case& c, device_buffers& buffers, bool twice, double timeout_s,
                           memory::evaluation& e);
+  result<bool> check_stream_order(kernel_process& process, edge_case& edge, memory::evaluation& e);
   result<bool> check_edges(kernel_process& process, const std::vector<edge_case*>& list, std::size_t from, memory::evaluation& e);
   result<void> measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e);
   void finish_measured(const built_kernel& kernel, effort how, const std::vector<workload_measurement>& measured, memory::evaluation& e);
@@ -84,6 +86,7 @@ class device_evaluator final : public evaluator {
   [[nodiscard]] result<bool> took_too_much(memory::evaluation& e);
 
   std::unique_ptr<workbench> bench_;
+  strict_checks strict_;
   memory::fingerprint fingerprint_;
   cpp::machine_peaks peaks_;
   std::vector<cpp::workload_work> work_;
@@ -126,6 +129,9 @@ result<void> device_evaluator::admit() {
                   state.known ? fmt::format("as found, {} MHz at most", d.facts.clock_khz / 1000) : "unknown",
                   0,
                   0};
+  if (bench_->options().strict) {
+    if (auto ready = strict_.prepare(); !ready) return ready;
+  }
   if (auto taken = take_peaks(); !taken) return taken;
   for (const auto& w : bench_->workloads()) {
     if (auto done = measure_baselines(*bench_, *w); !done) return done;
@@ -216,12 +222,28 @@ result<bool> device_evaluator::check_edges(kernel_process& process, const std::v
   return true;
 }
 
+result<bool> device_evaluator::check_stream_order(kernel_process& process, edge_case& edge, memory::evaluation& e) {
+  if (!edge.second) {
+    auto made = make_device_buffers(bench_->on(), bench_->subject(), edge.c.axes, harness::guard_side::after, output_form::native);
+    if (!made) return tl::unexpected(made.error());
+    edge.second = std::move(*made);
+  }
+  auto check = bench_->judging().stream_order(edge.c, process, *edge.second, *edge.buffers, bench_->options().call_timeout_s);
+  if (!check) return tl::unexpected(check.error());
+  if (took_failure(*check, e)) return false;
+  ++e.verification.cases;
+  return true;
+}
+
 /// Small before large, cheap before dear: each stage only for what the one before let through.
 result<void> device_evaluator::verify(kernel_process& process, effort how, memory::evaluation& e) {
   const auto ended = [](const result<bool>& right) -> result<void> { return right ? result<void>() : tl::unexpected(right.error()); };
   auto first = bench_->edge_shapes(first_shapes);
   if (!first) return tl::unexpected(first.error());
   if (auto right = check_edges(process, *first, 0, e); !right || !*right) return ended(right);
+  if (!first->empty()) {
+    if (auto right = check_stream_order(process, *first->front(), e); !right || !*right) return ended(right);
+  }
   for (const auto& w : bench_->workloads()) {
     if (bench_->stopped()) return fail(fault::interrupted, "stopped while a candidate was verified");
     auto right = check_case(process, w->main, *w->verified, how == effort::final, check_timeout_s(*w), e);
@@ -378,6 +400,10 @@ result<memory::evaluation> device_evaluator::evaluate_on_device(const built_kern
   auto conduct = conduct_of(*process, kernel);
   if (!conduct) return tl::unexpected(conduct.error());
   if (took_failure(*conduct, e)) return e;
+  if (bench_->options().strict && how == effort::final) {
+    if (auto examined = strict_.run(kernel, e); !examined) return tl::unexpected(examined.error());
+    if (!e.outcome.empty()) return e;
+  }
   e.stage = how == effort::quick ? "quick" : "measure";
   if (auto measured = measure(kernel, *process, how, e); !measured) return tl::unexpected(measured.error());
   return e;

@@ -19,24 +19,41 @@ result<void> kernel_process::forget_sets() {
   return runner_->drop_sets();
 }
 
-result<harness::call_result> kernel_process::call(const std::vector<device_buffers*>& sets, double timeout_s, after_call after) {
-  if (after == after_call::stands_still) (void)runner_->empty_call_ns();  // measured now: asked for later, it would set the process going
-  std::vector<int> numbers;
-  for (const device_buffers* set : sets) {
-    auto known = numbers_.find(set);
-    if (known == numbers_.end()) {
-      auto number = runner_->add_set(set->set);
-      if (!number) return tl::unexpected(number.error());
-      known = numbers_.emplace(set, *number).first;
-    }
-    numbers.push_back(known->second);
+result<int> kernel_process::number_of(const device_buffers& set) {
+  auto known = numbers_.find(&set);
+  if (known == numbers_.end()) {
+    auto number = runner_->add_set(set.set);
+    if (!number) return number;
+    known = numbers_.emplace(&set, *number).first;
   }
-  harness::call_result answer = runner_->call(numbers, timeout_s);
-  if (after == after_call::stands_still && runner_->alive()) (void)runner_->freeze();
+  return known->second;
+}
+
+result<harness::call_result> kernel_process::counted(harness::call_result answer) {
   clock_->kernel_s += answer.wall_ns * 1e-9;
   if (answer.status == harness::call_status::lost)
     return fail(fault::infrastructure, fmt::format("a runner was lost while it ran a kernel: {}", answer.detail));
   return answer;
+}
+
+result<harness::call_result> kernel_process::call(const std::vector<device_buffers*>& sets, double timeout_s, after_call after) {
+  if (after == after_call::stands_still) (void)runner_->empty_call_ns();  // measured now: asked for later, it would set the process going
+  std::vector<int> numbers;
+  for (const device_buffers* set : sets) {
+    auto number = number_of(*set);
+    if (!number) return tl::unexpected(number.error());
+    numbers.push_back(*number);
+  }
+  harness::call_result answer = runner_->call(numbers, timeout_s);
+  if (after == after_call::stands_still && runner_->alive()) (void)runner_->freeze();
+  return counted(std::move(answer));
+}
+
+result<harness::call_result> kernel_process::call_in_stream(device_buffers& others, device_buffers& own, double timeout_s) {
+  auto first = number_of(others), second = number_of(own);
+  if (!first) return tl::unexpected(first.error());
+  if (!second) return tl::unexpected(second.error());
+  return counted(runner_->call_in_stream(*first, *second, timeout_s));
 }
 
 }  // namespace kernsmith::cuda

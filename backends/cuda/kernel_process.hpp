@@ -24,6 +24,8 @@ class kernel_process {
   /// and must outlive the process.
   [[nodiscard]] result<harness::call_result> call(const std::vector<device_buffers*>& sets, double timeout_s,
                                                   after_call after = after_call::runs_on);
+  /// One call on `own` amid other work on its stream; see runner_client::call_in_stream.
+  [[nodiscard]] result<harness::call_result> call_in_stream(device_buffers& others, device_buffers& own, double timeout_s);
   /// Has the device switched to this process and its work done: what is timed next doesn't pay for it.
   [[nodiscard]] result<harness::call_result> touch(double timeout_s) { return call({}, timeout_s); }
   [[nodiscard]] result<void> forget_sets();
@@ -37,6 +39,9 @@ class kernel_process {
   [[nodiscard]] double empty_call_ns() { return runner_->empty_call_ns(); }
 
  private:
+  [[nodiscard]] result<int> number_of(const device_buffers& set);
+  [[nodiscard]] result<harness::call_result> counted(harness::call_result answer);
+
   std::unique_ptr<harness::runner_client> runner_;
   std::map<const device_buffers*, int> numbers_;
   kernel_clock* clock_ = nullptr;

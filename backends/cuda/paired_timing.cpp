@@ -66,8 +66,8 @@ result<void> paired_timing::make_ready(std::vector<device_buffers*>& sets, harne
       if (auto ok = trusted.fill(t.address, t.bytes, pattern.word); !ok) return ok;
     }
   }
+  bench_.on()->release_pinned_lines();
   if (plan_.cold) {
-    bench_.on()->release_pinned_lines();
     const std::size_t bytes = flushes_of_cache * std::max<std::size_t>(bench_.on()->l2_bytes(), 1);
     if (flush_.address() == 0) {
       auto made = device_array::create(bench_.on(), bytes);

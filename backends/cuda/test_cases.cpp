@@ -83,11 +83,11 @@ result<void> workbench::compute_on_device(const std::string& what, device_buffer
 }
 
 /// The device's reference against the host's on one small case.
-result<void> workbench::hold_references_together(const test_case& c) {
+result<std::string> workbench::hold_references_together(const test_case& c) {
   auto own = make_device_buffers(device_, problem_, c.axes, harness::guard_side::after, output_form::wide);
   if (!own) return tl::unexpected(own.error());
-  if (auto ready = judging().prepare(*c.oracle, **own, harness::poison::not_a_number()); !ready) return ready;
-  if (auto done = compute_on_device(c.what, **own); !done) return done;
+  if (auto ready = judging().prepare(*c.oracle, **own, harness::poison::not_a_number()); !ready) return tl::unexpected(ready.error());
+  if (auto done = compute_on_device(c.what, **own); !done) return tl::unexpected(done.error());
   std::vector<comparison_request> requests;
   const std::vector<int> outputs = problem_.outputs();
   for (std::size_t o = 0; o < outputs.size(); ++o) {
@@ -104,14 +104,13 @@ result<void> workbench::hold_references_together(const test_case& c) {
   auto verdicts = trusted_->compare(requests);
   if (!verdicts) return tl::unexpected(verdicts.error());
   auto forgotten = reference_->process->forget_sets();
-  if (!forgotten) return forgotten;
+  if (!forgotten) return tl::unexpected(forgotten.error());
   for (const harness::comparison& v : *verdicts) {
     if (v.match) continue;
-    return fail(fault::bug,
-                fmt::format("the references on host and device disagree on {}: element {}: device {:.17g}, host {:.17g}, {} elements",
-                            c.what, v.first_failure, v.got, v.expected, v.failures));
+    return fmt::format("the references on host and device disagree on {}: element {}: device {:.17g}, host {:.17g}, {} elements", c.what,
+                       v.first_failure, v.got, v.expected, v.failures);
   }
-  return {};
+  return std::string();
 }
 
 result<test_case> workbench::make_case(std::string what, const std::vector<std::int64_t>& axes, content kind, std::uint64_t seed,
@@ -138,7 +137,11 @@ result<test_case> workbench::make_case(std::string what, const std::vector<std::
   if (auto filled = fill_inputs(c, host->get(), with_rare_large); !filled) return tl::unexpected(filled.error());
   if (auto done = compute_on_host(c, **host); !done) return tl::unexpected(done.error());
   if (reference_) {
-    if (auto same = hold_references_together(c); !same) return tl::unexpected(same.error());
+    auto difference = hold_references_together(c);
+    if (!difference) return tl::unexpected(difference.error());
+    c.doubtful = !difference->empty();
+    // On contents that hurt, how functions round may decide between numbers far apart; there the case is no measure of kernels.
+    if (c.doubtful && kind == content::as_declared && !with_rare_large) return fail(fault::bug, *difference);
   }
   return c;
 }
@@ -191,7 +194,7 @@ result<edge_case*> workbench::add_edge(std::vector<std::unique_ptr<edge_case>>& 
   made->buffers = std::move(*buffers);
   auto error = baseline_error(made->c, *made->buffers);
   if (!error) return tl::unexpected(error.error());
-  if (*error > hopeless_error) {
+  if (*error > hopeless_error || made->c.doubtful) {
     left_out_.push_back(std::move(made));
     return nullptr;
   }

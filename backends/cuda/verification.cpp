@@ -174,4 +174,32 @@ result<check_result> judge::kernel(const test_case& c, kernel_process& process, 
   return check;
 }
 
+result<check_result> judge::stream_order(const test_case& c, kernel_process& process, device_buffers& others, device_buffers& own,
+                                         double timeout_s) {
+  const harness::poison pattern = harness::poison::not_a_number();
+  if (auto ready = prepare(*c.oracle, others, pattern); !ready) return tl::unexpected(ready.error());
+  for (const auto* side : {&own.inputs, &own.outputs}) {
+    for (const device_tensor& t : *side) {
+      if (auto ok = trusted.fill(t.address, t.bytes, 0); !ok) return tl::unexpected(ok.error());
+    }
+  }
+  if (auto ok = trusted.noop(); !ok) return tl::unexpected(ok.error());
+  auto called = process.call_in_stream(others, own, timeout_s);
+  if (!called) return tl::unexpected(called.error());
+  check_result check;
+  if (called->status != harness::call_status::ok) {
+    check.outcome = outcome_of(called->status);
+    check.detail = fmt::format("{}, amid other work on its stream: {}", c.what, called->detail);
+    return check;
+  }
+  auto values = outputs(c.specs, others, *c.oracle, c.form, pattern, c.budget_scale);
+  if (!values || values->ok()) return values;
+  check.outcome = "wrong_values";
+  check.detail = fmt::format(
+      "{}, amid other work on its stream: it works beside the stream that it was given, on inputs that have not arrived "
+      "or after its outputs were read; {}",
+      c.what, values->detail);
+  return check;
+}
+
 }  // namespace kernsmith::cuda

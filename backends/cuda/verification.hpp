@@ -26,6 +26,7 @@ struct test_case {
   harness::expected_form form = harness::expected_form::wide;
   std::vector<compare_spec> specs;  ///< per output
   double budget_scale = 1;
+  bool doubtful = false;       ///< the references on host and device disagree about it
   double precision_limit = 0;  ///< in units of the budget; 0: none stated
 };
 
@@ -45,6 +46,10 @@ struct judge {
   /// Why outputs are wrong, where the process itself shows it: `cheating` or `nondeterministic`; else `check` as it is.
   [[nodiscard]] result<check_result> look_behind(check_result check, const std::vector<compare_spec>& specs, kernel_process& process,
                                                  device_buffers& buffers, double timeout_s);
+  /// Does the kernel keep to the stream that it was given? `others` has the axes of the case, `own` is a second set of them. `wrong_values`
+  /// where it works beside the stream: on inputs that have not arrived, or after its outputs were read.
+  [[nodiscard]] result<check_result> stream_order(const test_case& c, kernel_process& process, device_buffers& others, device_buffers& own,
+                                                  double timeout_s);
   /// The whole check.
   [[nodiscard]] result<check_result> kernel(const test_case& c, kernel_process& process, device_buffers& buffers, harness::poison pattern,
                                             double timeout_s);

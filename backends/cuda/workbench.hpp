@@ -48,7 +48,7 @@ struct workload_state {
 
 struct edge_case {
   test_case c;
-  std::unique_ptr<device_buffers> buffers;
+  std::unique_ptr<device_buffers> buffers, second;  ///< the candidate's; the second for judge::stream_order, made at first use
 };
 
 class workbench {
@@ -105,7 +105,8 @@ class workbench {
   [[nodiscard]] result<void> fill_inputs(test_case& c, cpp::kernel_buffers* host, bool with_rare_large);
   [[nodiscard]] result<void> compute_on_host(test_case& c, cpp::kernel_buffers& host);
   [[nodiscard]] result<void> compute_on_device(const std::string& what, device_buffers& set, double* wall_ns = nullptr);
-  [[nodiscard]] result<void> hold_references_together(const test_case& c);
+  /// Empty where they agree; else in what they don't.
+  [[nodiscard]] result<std::string> hold_references_together(const test_case& c);
   [[nodiscard]] result<void> check_reference_against_itself(workload_state& w);
   [[nodiscard]] result<edge_case*> add_edge(std::vector<std::unique_ptr<edge_case>>& to, std::string what,
                                             const std::vector<std::int64_t>& axes, content kind, std::uint64_t seed,

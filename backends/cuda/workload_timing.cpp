@@ -303,11 +303,11 @@ timing_limits limits_for(effort how, std::size_t workloads) {
       break;
     case effort::final:
       limits.kernel_s = std::max(3 * share, 0.6);
-      limits.least_blocks = 6;
-      limits.most_blocks = 40;
+      limits.least_blocks = 3;
+      limits.most_blocks = 25;
       limits.relative_width = 0.006;
       limits.slowest_paired_ns = 300e6;
-      limits.launches = 6;
+      limits.launches = 8;
       limits.cold = true;
       limits.anchored = true;
       break;
@@ -352,8 +352,15 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
       auto fresh = relaunch();
       if (!fresh) return tl::unexpected(fresh.error());
       candidate = std::move(*fresh);
+      // A process's luck with memory lasts as long as it does: the baseline's must not be the same in every launch.
+      if (trusted->leg.timed) bench.baselines().front().process.reset();
       if (auto replaced = bench.grow_timing_buffers(w, static_cast<std::size_t>(plan.batch), true); !replaced)
         return tl::unexpected(replaced.error());
+      if (trusted->leg.timed) {
+        auto again = bench.process_of(bench.baselines().front());
+        if (!again) return tl::unexpected(again.error());
+        trusted->leg.process = *again;
+      }
     }
     paired_timing timing(bench, w, candidate, trusted->leg, plan, bench.entropy());
     if (auto ran = run_launch(bench, w, timing, launch, *rule, limits.stops_early, best_ratio, m); !ran) return tl::unexpected(ran.error());

@@ -57,6 +57,7 @@ class sandboxed_runner final : public runner_client {
   result<int> add_set(const buffer_set& set) override;
   result<void> drop_sets() override;
   call_result call(const std::vector<int>& sets, double timeout_s) override;
+  call_result call_in_stream(int others, int own, double timeout_s) override;
   [[nodiscard]] bool alive() const override { return !death_; }
   std::string output_tail() override;
   [[nodiscard]] double cpu_ns() const override;
@@ -73,6 +74,7 @@ class sandboxed_runner final : public runner_client {
   bool await(std::uint64_t sequence, double deadline_s, answer_message& answer);
   bool take_messages(std::uint64_t sequence, answer_message& answer, bool& answered);
   result<std::uint32_t> map(const mappable_buffer& buffer);
+  call_result run(wire::request_kind kind, const std::vector<int>& sets, std::size_t times, double timeout_s);
   void look_at_usage();
   void end_by_kill(call_status status, std::string detail);
   void end_by_itself();
@@ -98,6 +100,7 @@ class sandboxed_runner final : public runner_client {
   int pid_ = -1;  ///< of the runner itself, as seen outside
   descriptor pidfd_;
   bool frozen_ = false;
+  bool spins_ = false;  ///< while it waits for an answer
   double cpu_at_freeze_ns_ = 0;
   double empty_call_ns_ = 0;
 };
@@ -142,6 +145,7 @@ result<std::unique_ptr<runner_client>> sandboxed_runner::start(const runner_opti
   made->tree_ = std::move(*tree);
   made->channel_ = std::move(*channel);
   made->memory_limit_bytes_ = options.memory_limit_bytes;
+  made->spins_ = !options.accelerator.driver.empty();
   made->max_threads_ = spec.max_processes;
   answer_message loaded;
   if (made->await(0, monotonic_s() + options.load_timeout_s, loaded)) {
@@ -181,7 +185,8 @@ bool sandboxed_runner::exchange(const request_message& request, std::uint64_t se
   return ok;
 }
 
-/// Blocks, not spins: the kernel's threads want every core. Returns at the answer; all looking after output and memory happens only when
+/// Blocks, not spins: the kernel's threads want every core. On accelerators they don't, and waking up would cost more than short kernels
+/// take. Returns at the answer; all looking after output and memory happens only when
 /// there is output, or when the batch takes longer than a poll period.
 bool sandboxed_runner::await(std::uint64_t sequence, double deadline_s, answer_message& answer) {
   next_look_s_ = std::max(next_look_s_, monotonic_s() + usage_poll_s);
@@ -193,7 +198,7 @@ bool sandboxed_runner::await(std::uint64_t sequence, double deadline_s, answer_m
     }
     if (now >= next_look_s_) look_at_usage();
     if (death_) return false;
-    const double wait_s = std::clamp(std::min(deadline_s, next_look_s_) - now, 0.0, usage_poll_s);
+    const double wait_s = spins_ ? 0.0 : std::clamp(std::min(deadline_s, next_look_s_) - now, 0.0, usage_poll_s);
     std::array<pollfd, 2> waiting{{{channel_.get(), POLLIN, 0}, {output_open_ ? tree_->output() : -1, POLLIN, 0}}};
     const timespec wait{0, static_cast<long>(wait_s * 1e9)};
     if (::ppoll(waiting.data(), waiting.size(), &wait, nullptr) < 0 && errno != EINTR) {
@@ -326,13 +331,22 @@ result<void> sandboxed_runner::drop_sets() {
 }
 
 call_result sandboxed_runner::call(const std::vector<int>& sets, double timeout_s) {
+  return run(wire::request_kind::call, sets, sets.size(), timeout_s);
+}
+
+call_result sandboxed_runner::call_in_stream(int others, int own, double timeout_s) {
+  return run(wire::request_kind::call_in_stream, {others, own}, 1, timeout_s);
+}
+
+/// `times`: how many calls' own times belong to the answer.
+call_result sandboxed_runner::run(wire::request_kind kind, const std::vector<int>& sets, std::size_t times, double timeout_s) {
   call_result done;
   if (death_) return *death_;
   if (sets.size() > wire::max_batch_calls || std::any_of(sets.begin(), sets.end(), [this](int set) { return set < 0 || set >= sets_; })) {
     done.detail = "a batch names a set that was never added, or is too long";
     return done;
   }
-  request_message request(wire::request_kind::call, static_cast<std::uint32_t>(sets.size()), ++sequence_);
+  request_message request(kind, static_cast<std::uint32_t>(sets.size()), ++sequence_);
   for (const int set : sets) request.append(static_cast<std::uint32_t>(set));
   answer_message answer;
   const double cpu_before = cpu_ns();
@@ -347,7 +361,7 @@ call_result sandboxed_runner::call(const std::vector<int>& sets, double timeout_
   if (answer.header.kind == wire::answer_kind::refused) {
     done.status = call_status::refused;
     done.detail = fmt::format("launch returned {}", answer.header.code);
-  } else if (done.inside_ns.size() != sets.size()) {
+  } else if (done.inside_ns.size() != times) {
     end_by_kill(call_status::exited, "the control channel carried an answer to another question");
     return *death_;
   }

@@ -21,8 +21,8 @@ struct tensor_binding {
   const mappable_buffer* buffer = nullptr;  ///< stays alive until the runner unmaps it (drop_sets or the runner's end)
   dtype type = dtype::f32;
   std::vector<std::int64_t> shape;  ///< row-major, dense
-  bool writable = false;     ///< outputs; inputs are mapped writable too, so that a modification is seen and named
-  std::uint64_t offset = 0;  ///< bytes behind the buffer's data: several tensors may share one buffer
+  bool writable = false;            ///< outputs; inputs are mapped writable too, so that a modification is seen and named
+  std::uint64_t offset = 0;         ///< bytes behind the buffer's data: several tensors may share one buffer
 };
 
 /// All tensors of one call.
@@ -45,9 +45,9 @@ struct runner_options {
   std::uint64_t workspace_bytes = 64u << 20;
   std::int64_t memory_limit_bytes = std::int64_t{8} << 30;
   double load_timeout_s = 20;
-  bool trusted = false;                         ///< reference and builtin baselines: may link vendor libraries; same sandbox
+  bool trusted = false;  ///< reference and builtin baselines: may link vendor libraries; same sandbox
   accelerator_access accelerator;
-  std::vector<std::filesystem::path> readable;  ///< extra read-only paths inside the sandbox
+  std::vector<std::filesystem::path> readable;                   ///< extra read-only paths inside the sandbox
   std::vector<std::pair<std::string, std::string>> environment;  ///< extra variables
 };
 
@@ -85,6 +85,9 @@ class runner_client {
   [[nodiscard]] virtual result<void> drop_sets() = 0;
   /// Calls launch once for each number in `sets`, in that order, in one batch under one outside clock.
   [[nodiscard]] virtual call_result call(const std::vector<int>& sets, double timeout_s) = 0;
+  /// Devices only: launch on set `own` amid other work on its stream. Inputs arrive there late, from set `others`; right behind the launch
+  /// its outputs are copied to those of `others`. Work on other streams that is not joined shows in them.
+  [[nodiscard]] virtual call_result call_in_stream(int others, int own, double timeout_s) = 0;
   /// False after any result other than ok and a refusal by return value.
   [[nodiscard]] virtual bool alive() const = 0;
   /// Bounded tail of what the process wrote to stdout and stderr.

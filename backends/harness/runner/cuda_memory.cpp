@@ -16,6 +16,9 @@ namespace cuda = harness::cuda;
 
 /// What an empty batch sets on the stream, so that a batch always begins with the device switched to this context.
 constexpr std::size_t touched_bytes = 256;
+/// A delay is a number of fills of as much memory, about a millisecond.
+constexpr std::size_t filled_bytes = std::size_t{64} << 20;
+constexpr int fills = 64;
 
 class device_memory final : public memory_space {
  public:
@@ -66,6 +69,16 @@ class device_memory final : public memory_space {
     for (std::uint32_t i = 0; i < count; ++i) times_ns[i] = static_cast<double>(elapsed_ms) * 1e6 / count;
   }
 
+  bool delay_in_stream() override {
+    if (filled_ == 0) need(driver_.memory_allocate(&filled_, filled_bytes), "taking device memory");
+    for (int i = 0; i < fills; ++i) check(driver_.set_bytes_async(filled_, 0, filled_bytes, stream_));
+    return true;
+  }
+  bool copy_in_stream(void* to, const void* from, std::size_t bytes) override {
+    check(driver_.copy_on_device_async(reinterpret_cast<std::uint64_t>(to), reinterpret_cast<std::uint64_t>(from), bytes, stream_));
+    return true;
+  }
+
  private:
   /// Set-up: failing here is nobody's kernel.
   void need(cuda::status code, const char* doing) const {
@@ -80,7 +93,7 @@ class device_memory final : public memory_space {
   int ordinal_;
   cuda::stream_handle stream_ = nullptr;
   cuda::event_handle first_ = nullptr, last_ = nullptr;
-  cuda::device_address touched_ = 0;
+  cuda::device_address touched_ = 0, filled_ = 0;
 };
 
 }  // namespace

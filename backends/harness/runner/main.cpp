@@ -48,6 +48,38 @@ launch_function load(const char* library) {
   return reinterpret_cast<launch_function>(symbol);
 }
 
+/// Copies tensors pairwise in the order of the stream.
+void copy_in_stream(memory_space& space, const std::vector<ks_tensor>& to, const std::vector<ks_tensor>& from) {
+  for (std::size_t i = 0; i < to.size() && i < from.size(); ++i) {
+    if (!space.copy_in_stream(to[i].data, from[i].data, bytes_of(from[i]))) give_up(wire::answer_kind::broken, "there is no stream here");
+  }
+}
+
+/// One call between work of others on the same stream: what the kernel reads arrives late, what it wrote is read at once.
+void call_in_stream(const message& request, tensor_store& store, memory_space& space, launch_function launch, ks_launch context) {
+  wire::answer_header header{};
+  header.sequence = request.header.sequence;
+  std::uint32_t numbers[2] = {};
+  if (request.body.size() < sizeof numbers) give_up(wire::answer_kind::broken, "a request of the verifier is cut short");
+  std::memcpy(numbers, request.body.data(), sizeof numbers);
+  tensor_set* const others = store.find(numbers[0]);
+  tensor_set* const own = store.find(numbers[1]);
+  if (others == nullptr || own == nullptr) give_up(wire::answer_kind::broken, "a call names a set that is not there");
+  context.axes = own->axes;
+  context.n_axes = own->n_axes;
+  double time = 0;
+  space.begin_batch();
+  if (!space.delay_in_stream()) give_up(wire::answer_kind::broken, "there is no stream here");
+  copy_in_stream(space, own->inputs, others->inputs);
+  header.code = launch(own->inputs.data(), static_cast<int>(own->inputs.size()), own->outputs.data(), static_cast<int>(own->outputs.size()),
+                       &context);
+  copy_in_stream(space, others->outputs, own->outputs);
+  space.end_batch(&time, 1);
+  header.kind = header.code != 0 ? wire::answer_kind::refused : wire::answer_kind::done;
+  header.count = 1;
+  answer(header, std::as_bytes(std::span(&time, 1)));
+}
+
 /// Calls each set in order; stops at the first that is refused. The answer carries this process's own time for each call.
 void call_batch(const message& request, tensor_store& store, memory_space& space, launch_function launch, ks_launch context) {
   static double times[wire::max_batch_calls];
@@ -87,6 +119,9 @@ void call_batch(const message& request, tensor_store& store, memory_space& space
     switch (request.header.kind) {
       case wire::request_kind::call:
         call_batch(request, store, space, launch, context);
+        continue;
+      case wire::request_kind::call_in_stream:
+        call_in_stream(request, store, space, launch, context);
         continue;
       case wire::request_kind::map_buffer:
         header.value = store.map(request);

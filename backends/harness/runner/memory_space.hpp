@@ -22,6 +22,11 @@ class memory_space {
   /// Around the calls of a batch. After the second nothing of them is still at work, and `times_ns` may hold a better account.
   virtual void begin_batch() {}
   virtual void end_batch(double* times_ns, std::uint32_t count) { (void)times_ns, (void)count; }
+  /// In the order of the stream that a launch is given: some time passes; bytes are copied. False where there is no stream.
+  [[nodiscard]] virtual bool delay_in_stream() { return false; }
+  [[nodiscard]] virtual bool copy_in_stream(void* to, const void* from, std::size_t bytes) {
+    return (void)to, (void)from, (void)bytes, false;
+  }
 };
 
 [[nodiscard]] std::unique_ptr<memory_space> host_memory();

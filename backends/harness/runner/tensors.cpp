@@ -19,6 +19,13 @@ std::vector<T> take(std::span<const std::byte>& body, std::size_t count) {
 
 }  // namespace
 
+std::size_t bytes_of(const ks_tensor& tensor) {
+  constexpr std::size_t sizes[] = {8, 4, 2, 2, 1, 1, 8, 4, 2, 1, 1, 1};  // by ks_dtype
+  std::size_t bytes = tensor.dtype >= KS_F64 && tensor.dtype <= KS_BOOL ? sizes[tensor.dtype] : 0;
+  for (std::int32_t d = 0; d < tensor.rank; ++d) bytes *= static_cast<std::size_t>(tensor.shape[d]);
+  return bytes;
+}
+
 std::uint64_t tensor_store::map(const message& request) {
   auto body = request.body;
   const wire::map_body what = take<wire::map_body>(body, 1).front();

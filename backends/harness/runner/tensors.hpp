@@ -19,6 +19,7 @@ struct tensor_set {
   const std::int64_t* axes = nullptr;
   std::int32_t n_axes = 0;
 };
+[[nodiscard]] std::size_t bytes_of(const ks_tensor& tensor);
 
 class tensor_store {
  public:
