@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 
 #include "backends/cpp/work_model.hpp"
 
@@ -21,6 +22,11 @@ constexpr double rounding_slack = 4;
 /// Shadow memory is up to four times what is touched.
 constexpr std::int64_t shadow_factor = 3;
 constexpr double load_timeout_s = 40;
+
+constexpr std::string_view usual_remedy = "name g++ as the compiler with KERNSMITH_CXX, or leave --strict out";
+/// Randomised addresses that reach into where ThreadSanitizer keeps its shadow, as recent systems have them.
+constexpr std::string_view mapping_words = "unexpected memory mapping";
+constexpr std::string_view mapping_remedy = "as root 'sysctl -w vm.mmap_rnd_bits=28', or leave --strict out";
 
 // Kernels with the one fault that a sanitizer has to find. `volatile` keeps the compiler from leaving it out.
 constexpr const char* past_the_end = R"(#include "kernsmith_kernel.h"
@@ -78,6 +84,11 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+tl::unexpected<error> unusable(sanitizer which, const std::string& compiler, const std::string& why,
+                               std::string_view remedy = usual_remedy) {
+  return fail(fault::missing_here, fmt::format("{} of {} {}; {}", name_of(which), compiler, why, remedy));
+}
+
 /// These follow from what instrumentation costs, and say nothing about the kernel: it kept its limits without it.
 bool is_the_sanitizers_cost(const check_result& check) {
   return check.outcome == "timeout" || check.outcome == "resource_limit";
@@ -103,45 +114,36 @@ result<kernel_process> strict_checks::start(sanitizer which, const std::filesyst
 
 /// What a sanitizer says of a kernel that needs no tensors.
 result<std::optional<sanitizer_finding>> strict_checks::finding_in(sanitizer which, const char* source) {
+  const std::string& compiler = bench_.compiler().compiler();
   auto built = build(which, source);
   if (!built) return tl::unexpected(built.error());
-  if (!built->outcome.empty())
-    return fail(fault::missing_here,
-                fmt::format("{} does not build with {}: {}", name_of(which), bench_.compiler().compiler(), built->detail));
+  if (!built->outcome.empty()) return unusable(which, compiler, "does not build: " + built->detail);
   auto process = start(which, built->library);
-  if (!process)
-    return fail(fault::missing_here, fmt::format("{} does not work in the sandbox: {}", name_of(which), process.error().message));
+  if (!process) return unusable(which, compiler, "does not work in the sandbox: " + process.error().message);
   kernel_buffers none;
   auto called = process->call({&none}, case_timeout_s);
   if (!called) return tl::unexpected(called.error());
   if (called->status == harness::call_status::ok) return std::optional<sanitizer_finding>();
   const std::string output = process->output_tail();
   if (auto found = find_report(which, output)) return found;
-  return fail(fault::missing_here, fmt::format("{} does not work here: a kernel built for its trial {}: {}", name_of(which), called->detail,
-                                               output.substr(0, output.find('\n'))));
+  const std::string why =
+      fmt::format("does not work here: a kernel built for its trial {}: {}", called->detail, output.substr(0, output.find('\n')));
+  return unusable(which, compiler, why, output.find(mapping_words) == std::string::npos ? usual_remedy : mapping_remedy);
 }
 
 result<void> strict_checks::try_out(sanitizer which) {
+  const std::string& compiler = bench_.compiler().compiler();
   auto runtime = bench_.compiler().own_library(runtime_of(which));
   if (!runtime) return tl::unexpected(runtime.error());
   runtimes_[which] = std::move(*runtime);
   auto found = finding_in(which, kernel_with_fault(which));
   if (!found) return tl::unexpected(found.error());
-  if (!*found) {
-    return fail(fault::missing_here,
-                fmt::format("{} of {} did not find the fault in a kernel made for its trial, so that its silence would "
-                            "prove nothing; name g++ as the compiler with KERNSMITH_CXX, or leave --strict out",
-                            name_of(which), bench_.compiler().compiler()));
-  }
+  if (!*found)
+    return unusable(which, compiler, "did not find the fault in a kernel made for its trial, so that its silence would prove nothing");
   if (which != sanitizer::thread) return {};
   auto accused = finding_in(which, ordered_threads);
   if (!accused) return tl::unexpected(accused.error());
-  if (*accused) {
-    return fail(fault::missing_here,
-                fmt::format("{} of {} takes a correct OpenMP kernel for a racing one ({}); name g++ as the compiler with "
-                            "KERNSMITH_CXX, or leave --strict out",
-                            name_of(which), bench_.compiler().compiler(), (*accused)->text));
-  }
+  if (*accused) return unusable(which, compiler, fmt::format("takes a correct OpenMP kernel for a racing one ({})", (*accused)->text));
   return {};
 }
 

@@ -169,7 +169,8 @@ result<check_result> check_kernel(const problem& p, const test_case& c, kernel_p
       return finish("input_modified", fmt::format("input '{}' was changed", p.tensors[static_cast<std::size_t>(inputs[i])].name));
     }
   }
-  const check_result values = check_outputs(p, c.specs, buffers, *c.oracle, c.form, pattern, c.budget_scale * allowance.budget_scale, threads);
+  const check_result values =
+      check_outputs(p, c.specs, buffers, *c.oracle, c.form, pattern, c.budget_scale * allowance.budget_scale, threads);
   check.max_error = values.max_error;
   if (!values.ok()) return finish(values.outcome, values.detail);
   if (c.precision_limit > 0 && !allowance.any_precision && values.max_error > c.precision_limit) {

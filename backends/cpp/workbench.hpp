@@ -66,7 +66,8 @@ class workbench {
   [[nodiscard]] double build_s() const;
 
   /// Builds a candidate for something else than timing: `flags` come after the usual ones, `companion` is trusted source beside it.
-  [[nodiscard]] result<built_kernel> build_with(const std::string& source, const std::vector<std::string>& flags, std::string_view companion);
+  [[nodiscard]] result<built_kernel> build_with(const std::string& source, const std::vector<std::string>& flags,
+                                                std::string_view companion);
 
   /// How candidates' processes are run: cores and limits.
   [[nodiscard]] harness::runner_options options_of_runner(const std::filesystem::path& library) const;
