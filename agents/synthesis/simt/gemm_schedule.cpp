@@ -32,17 +32,24 @@ double cost_of(const gemm_plan& plan, const gemm_schedule& s, const simt_model& 
   const double products = static_cast<double>(s.products(plan).size());
   const double work = static_cast<double>(s.tile_m * s.tile_n) / 4096.0;
   // Small tiles fetch more per product than L2 gives: bytes of one step over what a multiprocessor gets while it multiplies 64 deep.
-  constexpr double l2_bytes_per_product = 96 * 32;
+  constexpr double l2_bytes_per_product = 128 * 48;
   const double rows_fetched = s.tile_m * s.left_planes(plan) + 1.0 * s.tile_n * s.right_planes(plan) / s.cluster;
   const double fetch = rows_fetched * row_bytes / l2_bytes_per_product;
   const double step = std::max(work * products, fetch) * s.tile_k * plan.element_bytes() / row_bytes;
-  constexpr double fill_steps = 6;  // until the ring is full, and the way of the results out
-  const double finish = s.splits > 1 ? 24 + 0.5 * s.splits * work : 0.25 * work;
-  return static_cast<double>(waves) * (static_cast<double>(steps) * step + finish) + fill_steps * step;
+  constexpr double fill_steps = 6;       // until the ring is full, and the way of the results out
+  constexpr double finish_products = 8;  // what writing a tile takes, when nothing hides it
+  const double finish = s.in_turn ? work : finish_products * work;
+  // Sums of parts go to memory and back; a product takes about 75 ns.
+  const double product_bytes = model.memory_gb_per_s * 0.9 * 75;
+  constexpr double launch_products = 40;
+  const double parts = static_cast<double>(size.rows * size.columns * size.batches * s.splits);
+  const double join = s.splits > 1 ? launch_products + parts * 2 * sizeof(float) / product_bytes : 0;
+  return static_cast<double>(waves) * (static_cast<double>(steps) * step + finish) + fill_steps * step + join;
 }
 
 bool fits(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model) {
   const int most = s.consumers == 3 ? most_accumulators_three : most_accumulators;
+  if (s.in_turn && s.tile_m > 128) return false;
   return s.stages * s.slot_bytes(plan) + shared_reserve_bytes <= model.shared_bytes_per_block && s.accumulators() <= most;
 }
 
@@ -72,12 +79,13 @@ gemm_schedule prefer(const gemm_plan& plan, const simt_model& model, dtype lowes
   const gemm_sizes size = sizes_of(plan);
   const bool integers = plan.element == matrix_element::integer8;
   for (const tile& t : tiles) {
-    for (const int cluster : {1, 2}) {
+    for (const int cluster : {1, 2, -1, -2}) {  // negative: in turn
       for (const int splits : {1, 2, 4, 8, 16}) {
         if (splits > 1 && integers) break;
         gemm_schedule s;
         s.tile_m = t.m, s.tile_n = t.n, s.consumers = t.consumers;
-        s.cluster = cluster, s.splits = splits;
+        s.cluster = std::abs(cluster), s.splits = splits;
+        if (cluster < 0) s.in_turn = true, s.consumers = 2;
         s.order = orders_of(plan, lowest).front();
         s.promote = plan.emulated() ? 1 : plan.wide_results() ? wide_promote : 0;
         s.tile_k = row_bytes / plan.element_bytes();
@@ -118,6 +126,17 @@ decision tile_decision(const std::string& name, const gemm_schedule& preferred) 
   return d;
 }
 
+decision turns_decision(const std::string& name, const gemm_schedule& preferred) {
+  decision d;
+  d.name = name;
+  d.values = {0, 1};
+  d.labels = {"together", "in turn"};
+  d.preferred = preferred.in_turn ? 1 : 0;
+  d.meaning = "warpgroups share a tile, or each has its own and one finishes while the other multiplies";
+  d.weight = 2;
+  return d;
+}
+
 decision order_decision(const std::string& name, const gemm_plan& plan, const std::vector<int>& orders) {
   decision d;
   d.name = name;
@@ -154,7 +173,7 @@ std::int64_t gemm_schedule::slot_bytes(const gemm_plan& plan) const {
 }
 
 int gemm_schedule::accumulators() const {
-  return tile_m / consumers / 64 * tile_n / 2 * (promote > 0 ? 2 : 1);
+  return pieces() * tile_n / 2 * (promote > 0 ? 2 : 1);
 }
 
 std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest) {
@@ -163,6 +182,7 @@ std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& g
   const int widest = row_bytes / plan.element_bytes();
   std::vector<decision> all;
   all.push_back(tile_decision(group + ".tile", best));
+  all.push_back(turns_decision(group + ".turns", best));
   all.push_back(numeric(group + ".tile_k", {widest / 2, widest}, best.tile_k, "depth of one slot of the ring", 0.5));
   all.push_back(numeric(group + ".stages", {2, 3, 4, 5, 6, 8}, best.stages, "slots of the ring in shared memory; as many as fit"));
   all.push_back(numeric(group + ".cluster", {1, 2, 4}, best.cluster, "blocks that share the right operand's tiles", 2));
@@ -185,6 +205,8 @@ gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group
   s.tile_n = get(".tile") % tile_code;
   for (const tile& t : tiles)
     if (t.m == s.tile_m && t.n == s.tile_n) s.consumers = t.consumers;
+  s.in_turn = get(".turns") != 0;
+  if (s.in_turn) s.consumers = 2;
   s.tile_k = get(".tile_k");
   s.stages = get(".stages");
   s.cluster = get(".cluster");
@@ -198,6 +220,11 @@ gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group
 void normalise_gemm(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest, assignment& chosen) {
   gemm_schedule s = read_gemm_schedule(plan, group, lowest, chosen);
   if (plan.emulated()) s.promote = std::max(s.promote, 1);  // what rounding towards zero adds would be more than f32 loses
+  if (s.in_turn && (s.tile_m > 128 || s.accumulators() > most_accumulators)) {
+    chosen[group + ".turns"] = 0;
+    s = read_gemm_schedule(plan, group, lowest, chosen);
+    if (plan.emulated()) s.promote = std::max(s.promote, 1);
+  }
   // Too large for registers or shared memory: a narrower tile, a shallower ring, shallower slots, in this order.
   if (s.accumulators() > (s.consumers == 3 ? most_accumulators_three : most_accumulators)) {
     s.tile_m = s.tile_n = 128;

@@ -11,6 +11,7 @@ namespace kernsmith::agents::simt {
 
 struct gemm_schedule {
   int tile_m = 128, tile_n = 256, consumers = 2;  ///< of one block; each consumer is a warpgroup with tile_m / consumers rows
+  bool in_turn = false;                           ///< each of two consumers has tiles of its own: one finishes while the other multiplies
   int tile_k = 64;                                ///< elements of the depth in one slot of the ring
   int stages = 4;                                 ///< slots of the ring
   int cluster = 1;                                ///< blocks below each other that share the right operand's tiles
@@ -24,6 +25,8 @@ struct gemm_schedule {
   /// Planes (left, right) to multiply, the smallest products first.
   [[nodiscard]] std::vector<std::pair<int, int>> products(const gemm_plan& plan) const;
   [[nodiscard]] std::int64_t slot_bytes(const gemm_plan& plan) const;
+  /// Pieces of 64 rows that a consumer multiplies at a time.
+  [[nodiscard]] int pieces() const { return tile_m / 64 / (in_turn ? 1 : consumers); }
   /// Accumulators of one thread.
   [[nodiscard]] int accumulators() const;
 };

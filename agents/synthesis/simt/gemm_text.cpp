@@ -61,20 +61,21 @@ __device__ __forceinline__ void multiply_tile(sum_type (&acc)[PIECES][TILE_N / 2
   }
 }
 
-// One warpgroup fetches tiles into the ring, the others multiply and finish; blocks stay and take every gridDim.x-th tile.
+// One warpgroup fetches tiles into the ring, the others multiply and finish@HOW@; blocks stay and take every gridDim.x-th tile.
 __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
     gemm_kernel(const __grid_constant__ ks_tensor_map left_map, const __grid_constant__ ks_tensor_map right_map, const tensors t, const extents x@PARTIAL_PARAMETER@) {
   extern __shared__ unsigned char ks_ring[];
-  __shared__ __align__(8) uint64_t barriers[2 * STAGES];
+  __shared__ __align__(8) uint64_t barriers[@BARRIERS@];
   const uint32_t ring = (ks_shared_address(ks_ring) + 1023) & ~1023u;  // the swizzle repeats every 1024 bytes
-  const uint32_t full = ks_shared_address(barriers), empty = full + 8 * STAGES;
+  const uint32_t full = ks_shared_address(barriers), empty = full + 8 * STAGES@TURNS@;
   const int role = int(threadIdx.x) / 128;
   const int rank = @RANK@;
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; ++s) {
       ks_barrier_init(full + 8 * s, 1);
-      ks_barrier_init(empty + 8 * s, CONSUMERS * CLUSTER);
+      ks_barrier_init(empty + 8 * s, @READERS@ * CLUSTER);
     }
+@INIT_TURNS@
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
   @SYNC@
@@ -105,11 +106,11 @@ __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
   } else {
     @MORE_REGISTERS@
     const int thread = int(threadIdx.x) % 128, lane = thread % 32;
-    const int group_row = (role - 1) * (TILE_M / CONSUMERS);
-    int slot = 0, parity = 0;
-    for (int item = int(blockIdx.x) / CLUSTER; item < items; item += int(gridDim.x) / CLUSTER) {
+@CONSUMER_BEGIN@
+    for (int item = @FIRST_ITEM@; item < items; item += @ITEM_STRIDE@) {
       const place at = place_of(item, tile_rows, tile_columns, x.batches);
       const int last = min(steps, (at.split + 1) * share);
+@TAKE_TURN@
 @SUMS@
       // Lane l of a warp holds columns 2 * (l % 4), + 1 of every 8, of rows l / 4 and l / 4 + 8 of its 16.
 #pragma unroll
@@ -153,6 +154,7 @@ const std::string_view gemm_sums_plain_text = R"kernel(
         before = slot;
         if (++slot == STAGES) slot = 0, parity ^= 1;
       }
+@PASS_TURN@
       ks_products_wait<0>();
       if (before >= 0) @RELEASE_BEFORE@
 )kernel";
@@ -182,6 +184,7 @@ const std::string_view gemm_sums_promoted_text = R"kernel(
 #pragma unroll
           for (int i = 0; i < TILE_N / 2; ++i) sums[piece][i] += acc[piece][i];
       }
+@PASS_TURN@
 )kernel";
 
 const std::string_view gemm_splits_text = R"kernel(

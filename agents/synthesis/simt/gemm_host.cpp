@@ -1,0 +1,145 @@
+// The host's part of an emitted matrix product.
+#include <fmt/format.h>
+
+#include "agents/synthesis/simt/gemm_view.hpp"
+
+namespace kernsmith::agents::simt {
+namespace {
+
+class host_writer : public gemm_view {
+ public:
+  using gemm_view::gemm_view;
+
+  /// Is a plain operand readable where it lies? C++ over t's axes.
+  std::string readable(const gemm_operand& o) const {
+    std::string text;
+    std::vector<int> variables = o.batch;
+    variables.push_back(outer(o));
+    for (const int variable : variables)
+      text += fmt::format("{}({}) % {} == 0", text.empty() ? "" : " && ", o.at.stride(variable).text(ir_), plan_.row_unit());
+    return text;
+  }
+
+  std::string layout() const {
+    std::string text =
+        "\n// Device memory beside the tensors: operands that the copy engine can't read where they lie, sums of parts, a flag.\n"
+        "struct memory_layout {\n"
+        "  bool left_packed, right_packed;\n"
+        "  int64_t left_stride, right_stride, left_chunks, right_chunks;  // elements of a packed row; pieces of 8 elements of one plane\n"
+        "  size_t right_at, partial_at, unusual_at, bytes;\n};\n"
+        "static memory_layout layout_of(const axis_values& t) {\n  memory_layout l;\n";
+    for (const gemm_operand* o : {&plan_.left, &plan_.right}) {
+      const std::string side = this->side(*o);
+      text += fmt::format("  l.{}_packed = {};\n", side, o->plain ? "!(" + readable(*o) + ")" : "true");
+      text += fmt::format("  l.{0}_stride = ({1} + {3}) / {4} * {4};\n  l.{0}_chunks = l.{0}_packed ? l.{0}_stride / 8 * ({2})", side,
+                          "(" + extent(inner(*o)) + ")", extent(outer(*o)), plan_.row_unit() - 1, plan_.row_unit());
+      for (const int b : o->batch) text += fmt::format(" * ({})", extent(b));
+      text += " : 0;\n";
+    }
+    text += "  const auto whole = [](size_t bytes) { return (bytes + 255) & ~size_t(255); };\n";
+    text += "  l.right_at = whole(size_t(LEFT_PLANES * l.left_chunks) * 8 * ELEMENT_BYTES);\n";
+    text += "  l.partial_at = l.right_at + whole(size_t(RIGHT_PLANES * l.right_chunks) * 8 * ELEMENT_BYTES);\n";
+    const std::string partial = fmt::format("{}whole(SPLITS * sizeof(sum_type) * size_t({}))", "", elements());
+    text += fmt::format("  l.unusual_at = l.partial_at{};\n", s_.splits > 1 ? " + " + partial : "");
+    return text + "  l.bytes = l.unusual_at + 256;\n  return l;\n}\n";
+  }
+
+  /// Host code that packs an operand where needed and describes it.
+  std::string describe(const gemm_operand& o) const {
+    const std::string side = this->side(o);
+    const std::string upper = side == "left" ? "LEFT" : "RIGHT";
+    const bool shared = this->shared(o);
+    const std::string tile = side == "left" ? "TILE_M" : "TILE_N";
+    const std::string at = side == "left" ? "memory" : "memory + l.right_at";
+    const bool flags = plan_.emulated() && planes(o) > 1;
+    std::string text = fmt::format("  void* const {}_packed = {};\n", side, at);
+    text += fmt::format(
+        "  if (l.{0}_packed)\n    if (const int failed = ks_start(pack_{0}_kernel, dim3(unsigned(ks_blocks(l.{0}_chunks, 256, 32 * "
+        "ks_multiprocessors()))), dim3(256), 0, stream, t,\n                                    {0}_packed, l.{0}_stride, "
+        "l.{0}_chunks{1}))\n      return failed;\n",
+        side, flags ? ", unusual" : "");
+
+    // Dimensions: inner, outer, batch from the innermost on, plane.
+    std::string extents = fmt::format("uint64_t({}), uint64_t({})", extent(inner(o)), extent(outer(o)));
+    std::string packed_strides = fmt::format("uint64_t(l.{}_stride) * ELEMENT_BYTES", side), plain_strides;
+    std::string step = fmt::format("uint64_t(l.{}_stride) * ELEMENT_BYTES * uint64_t({})", side, extent(outer(o)));
+    if (o.plain) plain_strides = fmt::format("uint64_t({}) * ELEMENT_BYTES", o.at.stride(outer(o)).text(ir_));
+    for (const int b : o.batch) extents += fmt::format(", uint64_t({})", extent(b));
+    std::vector<std::string> batch_strides;
+    for (auto b = o.batch.rbegin(); b != o.batch.rend(); ++b) {
+      batch_strides.insert(batch_strides.begin(), step);
+      step += fmt::format(" * uint64_t({})", extent(*b));
+    }
+    for (const std::string& stride : batch_strides) packed_strides += ", " + stride;
+    if (o.plain)
+      for (const int b : o.batch) plain_strides += fmt::format(", uint64_t({}) * ELEMENT_BYTES", o.at.stride(b).text(ir_));
+    if (planes(o) > 1) {
+      extents += fmt::format(", {}_PLANES", upper);
+      packed_strides += fmt::format(", uint64_t(l.{}_chunks) * 8 * ELEMENT_BYTES", side);
+    }
+    text += fmt::format("  const uint64_t {}_extents[] = {{{}}};\n", side, extents);
+    text += fmt::format("  const uint64_t {}_strides[] = {{{}}};\n", side, packed_strides);
+    if (o.plain) text += fmt::format("  const uint64_t {}_plain_strides[] = {{{}}};\n", side, plain_strides);
+    std::string box =
+        o.along ? fmt::format("64, TILE_K{}", shared ? " / CLUSTER" : "") : fmt::format("TILE_K, {}{}", tile, shared ? " / CLUSTER" : "");
+    for (std::size_t d = 2; d < rank(o); ++d) box += ", 1";
+    text += fmt::format("  const uint32_t {}_box[] = {{{}}};\n", side, box);
+    std::string data = fmt::format("{}_packed", side), strides = fmt::format("{}_strides", side);
+    if (o.plain) {
+      data = fmt::format("l.{0}_packed ? {0}_packed : const_cast<{1}*>(t.{2})", side, element_type(o),
+                         ir_.tensors[static_cast<std::size_t>(o.at.tensor)].name);
+      strides = fmt::format("l.{0}_packed ? {0}_strides : {0}_plain_strides", side);
+    }
+    text += fmt::format("  ks_tensor_map {}_map;\n", side);
+    text += fmt::format(
+        "  if (const int failed = ks_describe(&{0}_map, {1}, {2}, {3}, {0}_extents,\n                                     {4}, {0}_box, "
+        "{5}))\n    return failed;\n",
+        side,
+        plan_.element == matrix_element::bf16  ? "KS_MAP_BF16"
+        : plan_.element == matrix_element::f16 ? "KS_MAP_F16"
+                                               : "KS_MAP_BYTES",
+        data, rank(o), strides, o.along ? std::to_string(row_bytes_along) : "ROW_BYTES");
+    return text;
+  }
+
+  std::string launch() const {
+    std::string text = "\nstatic int start(const tensors& t, void* scratch, cudaStream_t stream) {\n";
+    text += fmt::format("  const extents x = {{int({}), int({}), int({}), int({})}};\n", extent(plan_.nest.row), extent(plan_.nest.column),
+                        extent(depth()), batches());
+    text += "  const memory_layout l = layout_of(t);\n  char* const memory = static_cast<char*>(scratch);\n";
+    if (plan_.emulated())
+      text +=
+          "  int* const unusual = reinterpret_cast<int*>(memory + l.unusual_at);\n"
+          "  if (const cudaError_t failed = cudaMemsetAsync(unusual, 0, sizeof(int), stream)) return int(failed);\n";
+    text += describe(plan_.left) + describe(plan_.right);
+    text +=
+        "\n  const int64_t tile_rows = (x.rows + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tile_columns = (x.columns + TILE_N - 1) / "
+        "TILE_N;\n"
+        "  const int64_t items = tile_rows * tile_columns * x.batches * SPLITS;\n"
+        "  const unsigned blocks = unsigned(ks_blocks(items, 1, ks_multiprocessors() / CLUSTER)) * CLUSTER;\n";
+    if (s_.splits > 1) text += "  float* const partial = reinterpret_cast<float*>(memory + l.partial_at);\n";
+    text += fmt::format(
+        "  if (const int failed = ks_start(gemm_kernel, dim3(blocks), dim3(THREADS), SHARED_BYTES, stream, left_map, right_map, t, x{}))\n"
+        "    return failed;\n",
+        s_.splits > 1 ? ", partial" : "");
+    const std::string rows_of_eight = "ks_blocks(int64_t(x.batches) * x.rows * ((x.columns + 7) / 8), 256, 16 * ks_multiprocessors())";
+    if (s_.splits > 1)
+      text += fmt::format(
+          "  if (const int failed = ks_start(join_kernel, dim3(unsigned({})), dim3(256), 0, stream, t, x, partial))\n    return failed;\n",
+          rows_of_eight);
+    if (plan_.emulated())
+      text += fmt::format(
+          "  if (const int failed = ks_start(plain_kernel, dim3(unsigned({})), dim3(256), 0, stream, t, x, unusual))\n    return failed;\n",
+          rows_of_eight);
+    return text + "  return 0;\n}\n";
+  }
+};
+
+}  // namespace
+
+std::string gemm_host_text(const gemm_plan& plan, const gemm_schedule& schedule) {
+  const host_writer writer(plan, schedule);
+  return writer.layout() + writer.launch();
+}
+
+}  // namespace kernsmith::agents::simt

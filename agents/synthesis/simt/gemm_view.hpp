@@ -1,0 +1,75 @@
+// What all parts of an emitted matrix product are called and how large they are; and the parts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agents/synthesis/simt/gemm_emit.hpp"
+
+namespace kernsmith::agents::simt {
+
+inline constexpr int row_bytes_along = 128;  // a row of the swizzled tile when it lies along rows or columns: 64 elements
+
+[[nodiscard]] std::string lines_of(const std::vector<std::string>& lines, const std::string& indent);
+
+class gemm_view {
+ public:
+  gemm_view(const gemm_plan& plan, const gemm_schedule& s) : plan_(plan), s_(s), ir_(*plan.nest.p.ir), names_(loop_names(plan.nest.p)) {}
+
+  int planes(const gemm_operand& o) const { return &o == &plan_.left ? s_.left_planes(plan_) : s_.right_planes(plan_); }
+  std::string extent(int variable) const { return plan_.nest.extent(variable).text(ir_); }
+  int depth() const { return plan_.nest.depth[0]; }
+  int inner(const gemm_operand& o) const { return o.along ? o.variable : depth(); }
+  int outer(const gemm_operand& o) const { return o.along ? depth() : o.variable; }
+  const std::string& name(int variable) const { return names_[static_cast<std::size_t>(variable)]; }
+  std::size_t rank(const gemm_operand& o) const { return 2 + o.batch.size() + (planes(o) > 1 ? 1 : 0); }
+  bool integers() const { return plan_.element == matrix_element::integer8; }
+  const char* element_type(const gemm_operand& o) const {
+    if (integers()) return o.is_unsigned ? "uint8_t" : "int8_t";
+    return plan_.element == matrix_element::bf16 ? "ks_bf16" : "ks_f16";
+  }
+  const char* element_name(const gemm_operand& o) const {
+    if (integers()) return o.is_unsigned ? "u8" : "s8";
+    return plan_.element == matrix_element::bf16 ? "bf16" : "f16";
+  }
+
+  std::string batches() const {
+    std::string text;
+    for (const int b : plan_.nest.batch) text += fmt::format("{}({})", text.empty() ? "" : " * ", extent(b));
+    return text.empty() ? "1" : text;
+  }
+  std::string elements() const { return fmt::format("({}) * ({}) * {}", extent(plan_.nest.row), extent(plan_.nest.column), batches()); }
+
+  /// "left" or "right".
+  std::string side(const gemm_operand& o) const { return &o == &plan_.left ? "left" : "right"; }
+  /// Is the operand's tile fetched for the whole cluster?
+  bool shared(const gemm_operand& o) const { return &o == &plan_.right && s_.cluster > 1; }
+
+ protected:
+  const gemm_plan& plan_;
+  const gemm_schedule& s_;
+  const tensor_ir& ir_;
+  std::vector<std::string> names_;
+};
+
+/// An operand's way into shared memory and from there into the tensor cores.
+class operand_writer : public gemm_view {
+ public:
+  using gemm_view::gemm_view;
+
+  /// The kernel that copies an operand to where the copy engine can read it.
+  std::string pack(const gemm_operand& o) const;
+  /// The function that copies one box.
+  std::string copy_function(const gemm_operand& o) const;
+  /// The lines that fetch one slot's tiles; `position`: C++ of the first row or column.
+  std::string fetch(const gemm_operand& o, const std::string& position) const;
+  /// The tile from depth k on (left: of row r) as WGMMA takes it.
+  std::string matrix_text(const gemm_operand& o) const;
+  /// One element, at the loop variables.
+  std::string value_text(const gemm_operand& o) const;
+};
+
+/// The host's part: memory beside the tensors, descriptions of operands, launches.
+[[nodiscard]] std::string gemm_host_text(const gemm_plan& plan, const gemm_schedule& schedule);
+
+}  // namespace kernsmith::agents::simt
