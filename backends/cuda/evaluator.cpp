@@ -9,7 +9,7 @@
 
 #include "backends/cpp/machine_facts.hpp"
 #include "backends/cpp/work_model.hpp"
-#include "backends/cuda/conduct.hpp"
+#include "backends/cuda/candidate_checks.hpp"
 #include "backends/cuda/device_peaks.hpp"
 #include "backends/cuda/ptxas_report.hpp"
 #include "backends/cuda/strict_checks.hpp"
@@ -19,9 +19,6 @@ namespace kernsmith::cuda {
 
 namespace {
 
-constexpr std::size_t first_shapes = 1, search_shapes = 3, all_shapes = 100;
-constexpr double most_check_timeout_s = 60;
-constexpr double check_timeout_factor = 20;  // of the baseline's own time
 constexpr double control_kernel_s = 1;
 constexpr int control_blocks = 3, control_launches = 6;  // processes differ a little; one launch would take that for a difference
 /// Matrix units multiply this many times faster than the measured plain f32 rate, narrow types included; work_model's own margin comes on
@@ -53,7 +50,9 @@ class stopwatch {
 
 class device_evaluator final : public evaluator {
  public:
-  explicit device_evaluator(std::unique_ptr<workbench> bench) : bench_(std::move(bench)), strict_(*bench_) {}
+  explicit device_evaluator(std::unique_ptr<workbench> bench) : bench_(std::move(bench)), checks_(*bench_), strict_(*bench_) {}
+  /// Device memory is given back in the context that it was taken in, whatever thread this happens on.
+  ~device_evaluator() override { (void)bench_->on()->make_current(); }
   result<void> admit();
 
   result<built_kernel> build(const std::string& source) override { return bench_->build(source); }
@@ -70,29 +69,20 @@ class device_evaluator final : public evaluator {
   result<void> take_peaks();
   [[nodiscard]] double floor_of(const cpp::workload_work& work) const;
   result<memory::evaluation> evaluate_on_device(const built_kernel& kernel, effort how);
-  result<void> verify(kernel_process& process, effort how, memory::evaluation& e);
-  result<bool> check_case(kernel_process& process, const test_case& c, device_buffers& buffers, bool twice, double timeout_s,
-                          memory::evaluation& e);
-  result<bool> check_stream_order(kernel_process& process, edge_case& edge, memory::evaluation& e);
-  result<bool> check_edges(kernel_process& process, const std::vector<edge_case*>& list, std::size_t from, memory::evaluation& e);
   result<void> measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e);
   void finish_measured(const built_kernel& kernel, effort how, const std::vector<workload_measurement>& measured, memory::evaluation& e);
-  result<check_result> conduct_of(kernel_process& process, const built_kernel& kernel);
-  bool took_failure(const check_result& check, memory::evaluation& e);
-  [[nodiscard]] double check_timeout_s(const workload_state& w) const;
   void state_precision_limit(workload_state& w);
   void note_samples(const std::vector<workload_measurement>& measured);
   [[nodiscard]] result<void> probe_health();
-  [[nodiscard]] result<bool> took_too_much(memory::evaluation& e);
 
   std::unique_ptr<workbench> bench_;
+  candidate_checks checks_;
   strict_checks strict_;
   memory::fingerprint fingerprint_;
   cpp::machine_peaks peaks_;
   std::vector<cpp::workload_work> work_;
   std::vector<double> best_ratios_;
   double best_speedup_ = 0;
-  std::size_t free_before_ = 0;  ///< device memory before the candidate's first call
   std::string control_verdict_;
   nlohmann::json samples_ = nlohmann::json::object();
   double own_s_ = 0;
@@ -160,11 +150,6 @@ void device_evaluator::state_precision_limit(workload_state& w) {
   w.main.precision_limit = std::max(p.precision.error_multiple, 1.0) * std::max(w.baselines.front().error, rounding_multiple * rounding);
 }
 
-double device_evaluator::check_timeout_s(const workload_state& w) const {
-  const double baseline_s = w.baselines.front().call_ns * 1e-9, least_s = bench_->options().call_timeout_s;
-  return std::clamp(least_s + check_timeout_factor * baseline_s, least_s, std::max({most_check_timeout_s, least_s, 2 * baseline_s}));
-}
-
 /// After a candidate has ended badly: does the device still work for others?
 result<void> device_evaluator::probe_health() {
   if (auto well = bench_->trusted().noop(); !well)
@@ -173,94 +158,6 @@ result<void> device_evaluator::probe_health() {
                             "started again, or the device looked at",
                             bench_->on()->description().uuid, well.error().message));
   return {};
-}
-
-result<bool> device_evaluator::took_too_much(memory::evaluation& e) {
-  auto now = bench_->on()->free_bytes();
-  if (!now) return tl::unexpected(now.error());
-  const auto limit = static_cast<std::size_t>(bench_->options().memory_limit_bytes);
-  if (free_before_ <= *now || free_before_ - *now <= limit) return false;
-  e.outcome = "resource_limit";
-  e.detail = fmt::format("took {} MiB of device memory; the limit is {} MiB", (free_before_ - *now) >> 20, limit >> 20);
-  return true;
-}
-
-result<check_result> device_evaluator::conduct_of(kernel_process& process, const built_kernel& kernel) {
-  workload_state& w = *bench_->workloads().front();
-  return check_conduct(process, kernel.library, bench_->trusted(), *w.verified, check_timeout_s(w));
-}
-
-bool device_evaluator::took_failure(const check_result& check, memory::evaluation& e) {
-  e.verification.max_error = std::max(e.verification.max_error, check.max_error);
-  if (check.ok()) return false;
-  e.outcome = check.outcome;
-  e.detail = check.detail;
-  e.rule = check.rule;
-  e.verification.first_failure = check.detail;
-  return true;
-}
-
-result<bool> device_evaluator::check_case(kernel_process& process, const test_case& c, device_buffers& buffers, bool twice,
-                                          double timeout_s, memory::evaluation& e) {
-  for (int run = 0; run < (twice ? 2 : 1); ++run) {
-    const harness::poison pattern = run == 0 ? harness::poison::not_a_number() : harness::poison::finite(bench_->entropy());
-    auto check = bench_->judging().kernel(c, process, buffers, pattern, timeout_s);
-    if (!check) return tl::unexpected(check.error());
-    check->max_error /= c.budget_scale;
-    if (took_failure(*check, e)) return false;
-  }
-  ++e.verification.cases;
-  return true;
-}
-
-result<bool> device_evaluator::check_edges(kernel_process& process, const std::vector<edge_case*>& list, std::size_t from,
-                                           memory::evaluation& e) {
-  for (std::size_t i = from; i < list.size(); ++i) {
-    auto right = check_case(process, list[i]->c, *list[i]->buffers, true, bench_->options().call_timeout_s, e);
-    if (!right || !*right) return right;
-  }
-  return true;
-}
-
-result<bool> device_evaluator::check_stream_order(kernel_process& process, edge_case& edge, memory::evaluation& e) {
-  if (!edge.second) {
-    auto made = make_device_buffers(bench_->on(), bench_->subject(), edge.c.axes, harness::guard_side::after, output_form::native);
-    if (!made) return tl::unexpected(made.error());
-    edge.second = std::move(*made);
-  }
-  auto check = bench_->judging().stream_order(edge.c, process, *edge.second, *edge.buffers, bench_->options().call_timeout_s);
-  if (!check) return tl::unexpected(check.error());
-  if (took_failure(*check, e)) return false;
-  ++e.verification.cases;
-  return true;
-}
-
-/// Small before large, cheap before dear: each stage only for what the one before let through.
-result<void> device_evaluator::verify(kernel_process& process, effort how, memory::evaluation& e) {
-  const auto ended = [](const result<bool>& right) -> result<void> { return right ? result<void>() : tl::unexpected(right.error()); };
-  auto first = bench_->edge_shapes(first_shapes);
-  if (!first) return tl::unexpected(first.error());
-  if (auto right = check_edges(process, *first, 0, e); !right || !*right) return ended(right);
-  if (!first->empty()) {
-    if (auto right = check_stream_order(process, *first->front(), e); !right || !*right) return ended(right);
-  }
-  for (const auto& w : bench_->workloads()) {
-    if (bench_->stopped()) return fail(fault::interrupted, "stopped while a candidate was verified");
-    auto right = check_case(process, w->main, *w->verified, how == effort::final, check_timeout_s(*w), e);
-    if (!right || !*right) return ended(right);
-    if (how == effort::quick) return {};
-  }
-  auto more = bench_->edge_shapes(how == effort::final ? all_shapes : search_shapes);
-  if (!more) return tl::unexpected(more.error());
-  if (auto right = check_edges(process, *more, first->size(), e); !right || !*right) return ended(right);
-  if (how != effort::final) return {};
-  auto contents = bench_->hard_contents();
-  if (!contents) return tl::unexpected(contents.error());
-  if (auto right = check_edges(process, *contents, 0, e); !right || !*right) return ended(right);
-  auto hidden = bench_->hidden_shape(bench_->entropy());
-  if (!hidden) return tl::unexpected(hidden.error());
-  if (*hidden == nullptr) return {};
-  return ended(check_edges(process, {*hidden}, 0, e));
 }
 
 result<void> device_evaluator::measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e) {
@@ -273,7 +170,7 @@ result<void> device_evaluator::measure(const built_kernel& kernel, kernel_proces
         *bench_, *bench_->workloads()[i], process, [&] { return bench_->start(kernel.library, false); }, limits, best);
     if (!m) return tl::unexpected(m.error());
     e.verification.timed_outputs += m->checked;
-    if (took_failure(m->failure, e)) return {};
+    if (candidate_checks::took_failure(m->failure, e)) return {};
     // Before anything is called impossible, the device is measured again.
     if (m->timing.median_ns < work_[i].floor_ns) {
       if (auto again = take_peaks(); !again) return again;
@@ -288,9 +185,9 @@ result<void> device_evaluator::measure(const built_kernel& kernel, kernel_proces
     measured.push_back(std::move(*m));
   }
   // Once more: a kernel that behaved while it was verified may be another when it is timed.
-  auto conduct = conduct_of(process, kernel);
+  auto conduct = checks_.conduct(process, kernel);
   if (!conduct) return tl::unexpected(conduct.error());
-  if (!took_failure(*conduct, e)) finish_measured(kernel, how, measured, e);
+  if (!candidate_checks::took_failure(*conduct, e)) finish_measured(kernel, how, measured, e);
   return {};
 }
 
@@ -389,17 +286,11 @@ result<memory::evaluation> device_evaluator::evaluate_on_device(const built_kern
     return e;
   }
   e.stage = "verify";
-  auto before = bench_->on()->free_bytes();
-  if (!before) return tl::unexpected(before.error());
-  free_before_ = *before;
-  if (auto verified = verify(*process, how, e); !verified) return tl::unexpected(verified.error());
+  if (auto verified = checks_.verify(*process, how, e); !verified) return tl::unexpected(verified.error());
   if (!e.outcome.empty()) return e;
-  auto greedy = took_too_much(e);
-  if (!greedy) return tl::unexpected(greedy.error());
-  if (*greedy) return e;
-  auto conduct = conduct_of(*process, kernel);
+  auto conduct = checks_.conduct(*process, kernel);
   if (!conduct) return tl::unexpected(conduct.error());
-  if (took_failure(*conduct, e)) return e;
+  if (candidate_checks::took_failure(*conduct, e)) return e;
   if (bench_->options().strict && how == effort::final) {
     if (auto examined = strict_.run(kernel, e); !examined) return tl::unexpected(examined.error());
     if (!e.outcome.empty()) return e;

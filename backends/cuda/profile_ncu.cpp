@@ -71,6 +71,8 @@ constexpr std::array direct_signals = {
     direct_signal{"l2_hit_rate", "lts__t_sector_hit_rate.pct", percent, "fraction"},
     direct_signal{"shared_pipe_share", "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.pct_of_peak_sustained_elapsed", percent,
                   "fraction of peak"},
+    direct_signal{"atomic_unit_busiest", "lts__d_atomic_input_cycles_active.max.pct_of_peak_sustained_elapsed", percent,
+                  "fraction of peak, busiest slice"},
     direct_signal{"achieved_occupancy", "sm__warps_active.avg.pct_of_peak_sustained_active", percent, "fraction"},
     direct_signal{"theoretical_occupancy", "sm__maximum_warps_per_active_cycle_pct", percent, "fraction"},
     direct_signal{"issue_active", "smsp__issue_active.avg.per_cycle_active", 1, "fraction of cycles"},
@@ -158,6 +160,11 @@ void add_access(const kernel_counters& k, signal_map& signals) {
 }
 
 void add_units(const kernel_counters& k, signal_map& signals) {
+  double level = -1;
+  for (const char* name : {"dram_throughput", "l2_throughput", "l1_throughput"}) {
+    if (const auto found = signals.find(name); found != signals.end()) level = std::max(level, found->second.value);
+  }
+  if (level >= 0) set(signals, "busiest_memory_level", level, "fraction of peak");
   double most = -1;
   for (const pipe& p : pipes) {
     const auto busy = k.find(p.counter);

@@ -13,11 +13,8 @@ constexpr double batch_target_ns = 1.2e6;  // an outside measurement of at least
 constexpr double longest_trusted_batch_ns = 20e6;
 constexpr int max_batch = 64;
 constexpr double longest_warmed_ns = 5e6;
-constexpr double baseline_sampling_s = 0.2;
-constexpr std::size_t baseline_samples = 7;
 constexpr double slow_call_s = 2;
 constexpr double baseline_error_margin = 3;
-constexpr double trusted_error_limit = 25;  // a baseline further off than this many budgets can't stand in for the reference
 constexpr std::size_t max_kept_blocks = 400;
 constexpr double longest_paired_ns = 300e6;
 constexpr double comparable_ratio = 3;
@@ -35,17 +32,6 @@ std::vector<double> flat(const std::vector<std::vector<double>>& blocks) {
   std::vector<double> all;
   for (const std::vector<double>& block : blocks) all.insert(all.end(), block.begin(), block.end());
   return all;
-}
-
-/// Outside time of one call, after the device was handed to the process.
-result<double> one_call_ns(kernel_process& process, device_buffers& buffers, harness::call_status& status, std::string& detail) {
-  auto touched = process.touch(trusted_timeout_s);
-  if (!touched) return tl::unexpected(touched.error());
-  auto called = process.call({&buffers}, trusted_timeout_s);
-  if (!called) return tl::unexpected(called.error());
-  status = called->status;
-  detail = called->detail;
-  return std::max(called->wall_ns - process.empty_call_ns(), 0.05 * called->wall_ns);
 }
 
 struct leg_choice {
@@ -253,37 +239,6 @@ result<void> run_anchor(workbench& bench, workload_state& w, kernel_process& can
   return {};
 }
 
-/// Error against the reference and the first samples of one baseline on one workload.
-result<baseline_state> sample_baseline(workbench& bench, workload_state& w, trusted_kernel& baseline) {
-  device_buffers& buffers = *w.verified;
-  auto process = bench.process_of(baseline);
-  if (!process) return tl::unexpected(process.error());
-  auto first = bench.judging().kernel(w.main, **process, buffers, harness::poison::not_a_number(), trusted_timeout_s);
-  if (!first) return tl::unexpected(first.error());
-  baseline_state state;
-  const bool has_values = first->ok() || first->outcome == "wrong_values" || first->outcome == "precision_broken";
-  state.error = has_values ? first->max_error : harness::max_reported_error;
-  const bool generated = baseline.name == "naive";
-  if (!first->ok() && (!has_values || (!generated && state.error > trusted_error_limit))) {
-    return fail(fault::bad_request, fmt::format("{}: baseline '{}' does not compute this problem ({}): {}", bench.subject().path.string(),
-                                                baseline.name, first->outcome, first->detail));
-  }
-  double spent_s = 0;
-  while (first->wall_ns * 1e-9 < slow_call_s && state.blocks_ns.size() < baseline_samples && spent_s < baseline_sampling_s) {
-    harness::call_status status{};
-    std::string detail;
-    auto ns = one_call_ns(**process, buffers, status, detail);
-    if (!ns) return tl::unexpected(ns.error());
-    if (status != harness::call_status::ok)
-      return fail(fault::bad_request, "baseline '" + baseline.name + "' failed when run again: " + detail);
-    state.blocks_ns.push_back({*ns});
-    spent_s += *ns * 1e-9;
-  }
-  if (state.blocks_ns.empty()) state.blocks_ns.push_back({first->wall_ns});
-  state.call_ns = harness::median(flat(state.blocks_ns));
-  return state;
-}
-
 }  // namespace
 
 timing_limits limits_for(effort how, std::size_t workloads) {
@@ -378,32 +333,6 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
   }
   if (m.failure.ok()) summarise(m, w, bench.options().seed);
   return m;
-}
-
-memory::workload_timing baseline_workload_timing(const workload_state& w, std::size_t baseline) {
-  const std::vector<std::vector<double>>& blocks = w.baselines[baseline].blocks_ns;
-  const std::vector<double> all = flat(blocks);
-  const harness::interval ci = harness::median_interval(blocks, 1);
-  memory::workload_timing t;
-  t.axes = w.axis_names;
-  t.weight = w.weight;
-  t.median_ns = t.baseline_median_ns = harness::median(all);
-  t.p10_ns = harness::percentile(all, 0.1);
-  t.p90_ns = harness::percentile(all, 0.9);
-  t.p99_ns = harness::percentile(all, 0.99);
-  t.ci95_ns = {ci.low, ci.high};
-  t.samples = static_cast<std::int64_t>(all.size());
-  return t;
-}
-
-result<void> measure_baselines(workbench& bench, workload_state& w) {
-  for (trusted_kernel& baseline : bench.baselines()) {
-    if (bench.stopped()) return fail(fault::interrupted, "stopped while baselines were measured");
-    auto state = sample_baseline(bench, w, baseline);
-    if (!state) return tl::unexpected(state.error());
-    w.baselines.push_back(std::move(*state));
-  }
-  return {};
 }
 
 }  // namespace kernsmith::cuda

@@ -46,6 +46,13 @@ struct workload_measurement {
                                                             const process_starter& relaunch, const timing_limits& limits,
                                                             double best_ratio);
 
+/// Outside time of one call, after the device was handed to the process. `status` and `detail` tell how it ended.
+[[nodiscard]] result<double> one_call_ns(kernel_process& process, device_buffers& buffers, harness::call_status& status,
+                                         std::string& detail);
+
+/// A baseline further off than this many budgets can't stand in for the reference.
+inline constexpr double trusted_error_limit = 25;
+
 /// First samples of all baselines on one workload, and their error against the reference.
 [[nodiscard]] result<void> measure_baselines(workbench& bench, workload_state& w);
 
