@@ -19,6 +19,8 @@
 #include "agents/search/policy.hpp"
 #include "agents/synthesis/machine_model.hpp"
 #include "agents/synthesis/simt/simt_grammar.hpp"
+#include "agents/synthesis/vector_c/vector_c_grammar.hpp"
+#include "backends/external/targets.hpp"
 #include "backends/targets.hpp"
 #include "config/hash.hpp"
 #include "config/settings.hpp"
@@ -78,6 +80,9 @@ result<std::unique_ptr<agents::generator>> rules_for(const problem& p, const std
   if (backends::language_of(target) == "cpp")
     return agents::make_rules_generator(p, agents::describe_host(static_cast<int>(std::max<std::int64_t>(1, machine.machine.cores))));
   if (backends::language_of(target) == "cuda") return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::cuda);
+  if (const auto external = external::find_target(target); external && *external) {
+    if ((*external)->language == target_language::c) return agents::vector_c::make_vector_c_generator(p, **external);
+  }
   return fail(fault::bad_request, fmt::format("the rules synthesizer has no grammar for {}", target));
 }
 
@@ -97,7 +102,9 @@ result<generators> make_generators(const problem& p, const std::string& target, 
       all.push_back(std::move(*rules));
     }
   }
+  const std::string language = backends::source_language_of(target);
   for (const source_file& seed : p.seed_kernels) {
+    if (seed.language != language) continue;  // of another target
     known.push_back(seed.name);
     if (!is_wanted(seed.name)) continue;
     auto generator = agents::make_seed_generator(seed);
@@ -132,6 +139,7 @@ session_request make_request(const optimize_options& options, const problem_ptr&
   request.settings.problem_name = task->name;
   if (auto text = read_file(task->path)) request.settings.problem_blob = *text;
   request.settings.target = target;
+  request.settings.language = backends::source_language_of(target);
   request.settings.policy = s.policy;
   request.settings.seed = s.seed;
   request.settings.budget = s.budget;
@@ -198,6 +206,7 @@ transport::result_row row_of(const session_report& report) {
   row.problem = report.session.problem_name;
   row.target = report.session.target;
   row.best = report.session.best;
+  if (!report.session.baselines.empty()) row.unit = report.session.baselines.front().unit;
   row.stopped_by = report.session.stopped_by;
   row.speedup = report.best.id.empty() ? 0 : report.best.speedup;
   row.ci95 = report.best.ci95;
