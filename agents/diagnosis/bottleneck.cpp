@@ -25,6 +25,7 @@ constexpr std::array<word, bottleneck_count> words = {{
     {"load_imbalance", "some threads work while others have nothing to do"},
     {"atomics", "updates of the same places are made one after the other"},
     {"branch_misprediction", "work is thrown away at wrongly guessed branches"},
+    {"divergence", "lanes of a warp go different ways and wait for each other"},
     {"vectorisation", "arithmetic is done one element at a time where vectors could do several"},
     {"front_end", "instructions do not arrive fast enough"},
     {"unclear", "the signals contradict each other, or too few could be read"},

@@ -22,6 +22,7 @@ enum class bottleneck : std::uint8_t {
   load_imbalance,        ///< some threads or multiprocessors work while others have nothing to do
   atomics,               ///< updates of the same places are made one after the other
   branch_misprediction,  ///< work is thrown away at wrongly guessed branches
+  divergence,            ///< lanes of a warp go different ways and wait for each other
   vectorisation,         ///< one element at a time where the processor could do several
   front_end,             ///< instructions don't arrive fast enough
   unclear,               ///< the signals contradict each other, or too few could be read
