@@ -14,6 +14,7 @@
 #include "actors/commands/commands.hpp"
 #include "actors/core_plan.hpp"
 #include "agents/synthesis/machine_model.hpp"
+#include "backends/cpp/profiler.hpp"
 #include "backends/cpp/toolchain.hpp"
 #include "backends/cuda/device_probe.hpp"
 #include "backends/harness/sandbox.hpp"
@@ -104,6 +105,8 @@ std::vector<finding> examine(const common_options& options) {
   findings.push_back(check_toolchain(options));
   for (const cuda::device_check& check : cuda::examine_device(build_cache(options)))
     findings.push_back({check.name, check.ok, false, check.ok ? check.detail : "", check.ok ? "" : check.detail});
+  for (const cpp::profiling_tool& tool : cpp::find_profiling_tools())
+    findings.push_back({"profiler: " + tool.name, tool.found, false, tool.detail, tool.remedy});
   findings.push_back(check_data(options));
   return findings;
 }
