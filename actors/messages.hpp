@@ -74,6 +74,7 @@ struct session_report {
 /// What the terminal view shows of a running session.
 struct progress_report {
   std::string session, problem, target, phase;
+  std::string unit = "ns";  ///< what speed-ups count, where that isn't time
   std::int64_t evaluations = 0, budget = 0;
   double best_speedup = 0;
   std::string best_decisions, bottleneck;

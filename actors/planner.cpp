@@ -63,6 +63,7 @@ void show(planner_pointer self, const std::string& phase, const memory::evaluati
   report.problem = session.problem_name;
   report.target = session.target;
   report.budget = session.budget;
+  if (!session.baselines.empty()) report.unit = session.baselines.front().unit;
   report.phase = phase;
   if (state.core) {
     report.evaluations = state.core->evaluations();

@@ -17,6 +17,11 @@ std::string language_of(const std::string& target) {
   return target.substr(0, target.find('/'));
 }
 
+std::string source_language_of(const std::string& target) {
+  if (const auto found = external::find_target(target); found && *found) return name_of((*found)->language);
+  return language_of(target);
+}
+
 result<std::string> resolve_target(const std::string& name) {
   const std::string here = "cpp/" + cpp::instruction_level();
   if (name == "cpp" || name == here) return here;

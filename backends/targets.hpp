@@ -13,6 +13,9 @@ namespace kernsmith::backends {
 /// "cpp" of "cpp/x86-64-v4".
 [[nodiscard]] std::string language_of(const std::string& target);
 
+/// What candidates for a resolved target are written in: "cpp", "cuda", "c" ...
+[[nodiscard]] std::string source_language_of(const std::string& target);
+
 /// A language, or a whole name -> the whole name on this machine: "cpp" -> "cpp/<instruction level>". bad_request for unknown names (with
 /// the nearest) and for another machine's device class; missing_here, with the remedy, where the device or its compiler is absent.
 [[nodiscard]] result<std::string> resolve_target(const std::string& name);

@@ -85,9 +85,12 @@ struct precision_contract {
 
 enum class metric : std::uint8_t { latency, p90, p99, throughput };
 
+/// What a file of that language is called behind the dot: "cpp", "cu" for "cuda", ...
+[[nodiscard]] std::string file_suffix_of(const std::string& language);
+
 /// Source code a user hands over: reference, baseline or seed kernel.
 struct source_file {
-  std::string language;  ///< "cpp" | "cuda" | "python"
+  std::string language;  ///< "c" | "cpp" | "cuda" | "opencl" | "python"
   std::filesystem::path path;
   std::string text;
   std::string name;

@@ -13,21 +13,25 @@ namespace kernsmith {
 
 namespace {
 
-const std::vector<std::string> languages = {"cpp", "cuda", "python"};
+const std::vector<std::string> languages = {"c", "cpp", "cuda", "opencl", "python"};
 const std::vector<std::string> builtins = {"naive", "openblas", "pytorch", "torch.compile", "cublas"};
 
 std::string language_of(const std::filesystem::path& path, source_place place) {
   const std::string extension = path.extension().string();
   if (extension == ".cpp" || extension == ".cc" || extension == ".cxx") return "cpp";
+  if (extension == ".c") return "c";
   if (extension == ".cu") return "cuda";
+  if (extension == ".cl") return "opencl";
   if (extension == ".py") return "python";
-  refuse(place, fmt::format("the language of '{}' can't be told from its name; add language = \"cpp\", \"cuda\" or \"python\"", path.string()));
+  refuse(place, fmt::format("the language of '{}' can't be told from its name; add language = \"cpp\", \"c\", \"cuda\", \"opencl\" or "
+                            "\"python\"",
+                            path.string()));
 }
 
 std::string read_language(const toml_value& value) {
   const std::string& name = as_text(value, "'language'");
   if (std::find(languages.begin(), languages.end(), name) == languages.end())
-    refuse(value.place, fmt::format("unknown language '{}'{}; known: cpp, cuda, python", name, did_you_mean(name, languages)));
+    refuse(value.place, fmt::format("unknown language '{}'{}; known: {}", name, did_you_mean(name, languages), fmt::join(languages, ", ")));
   return name;
 }
 
@@ -62,6 +66,10 @@ void check_name(const std::string& name, const char* what, source_place place) {
 }
 
 }  // namespace
+
+std::string file_suffix_of(const std::string& language) {
+  return language == "cuda" ? "cu" : language == "opencl" ? "cl" : language == "python" ? "py" : language;
+}
 
 source_file read_reference(const toml_value& value, const std::filesystem::path& folder) {
   const table_reader table(value, "[reference]", {"language", "source"});

@@ -208,6 +208,7 @@ struct session {
   std::string problem_name;
   std::string problem_blob;  ///< the file's text
   std::string target;
+  std::string language = "cpp";  ///< of the candidates' sources
   std::string policy;
   std::vector<std::string> synthesizers;
   std::uint64_t seed = 0;
@@ -228,7 +229,7 @@ struct session {
   double wall_s = 0;
   std::string started, finished;
 };
-KS_RECORD(session, id, problem, problem_name, problem_blob, target, policy, synthesizers, seed, budget, time_limit_s, stop_at, stall,
+KS_RECORD(session, id, problem, problem_name, problem_blob, target, language, policy, synthesizers, seed, budget, time_limit_s, stop_at, stall,
           lookahead, warm_starts, state, stopped_by, best, best_speedup, baselines, control, fingerprint, cost, wall_s, started, finished)
 
 /// A problem file as it was given, so that any stored result can be explained later.

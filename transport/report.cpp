@@ -29,15 +29,6 @@ std::string interval(const std::vector<double>& ci95) {
   return ci95.size() == 2 ? fmt::format("[{:.3f}, {:.3f}]", ci95[0], ci95[1]) : "-";
 }
 
-/// Three significant digits in the unit that fits.
-std::string time_text(double ns) {
-  if (ns <= 0) return "-";
-  if (ns < 1e3) return fmt::format("{:.3g} ns", ns);
-  if (ns < 1e6) return fmt::format("{:.3g} us", ns / 1e3);
-  if (ns < 1e9) return fmt::format("{:.3g} ms", ns / 1e6);
-  return fmt::format("{:.3g} s", ns / 1e9);
-}
-
 std::string axes_text(const memory::axis_values& axes) {
   std::string out;
   for (const auto& [name, extent] : axes) out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, extent);
@@ -108,8 +99,8 @@ class report_writer {
     } else {
       const auto& e = *best_.evaluation;
       const bool shown_faster = e.ci95.size() == 2 && e.ci95[0] > 1;
-      line("**{:.2f} times as fast as {}** (geometric mean over the workloads by weight; 95 % interval {}), verified on {} cases.{}",
-           e.speedup, baseline_name(), interval(e.ci95), e.verification.cases,
+      line("**{:.2f} times {} {}** (geometric mean over the workloads by weight; 95 % interval {}), verified on {} cases.{}", e.speedup,
+           e.unit == "ns" ? "as fast as" : "fewer " + e.unit + " than", baseline_name(), interval(e.ci95), e.verification.cases,
            shown_faster ? "" : " The interval does not exclude 1, so it is **not shown to be faster**.");
       if (!r_.best_source.empty()) line("\nThe kernel: [`{}`]({}), candidate `{}`.", r_.best_source, r_.best_source, best_.candidate->id);
     }
@@ -138,9 +129,10 @@ class report_writer {
     section("The best, workload by workload");
     line("| workload | weight | {} | best | speed-up | 95 % interval | verdict |", cell(baseline_name()));
     line("| --- | ---: | ---: | ---: | ---: | --- | --- |");
+    const std::string& unit = best_.evaluation->unit;
     for (const auto& w : best_.evaluation->workloads) {
-      line("| {} | {:g} | {} | {} | {} | {} | {} |", cell(axes_text(w.axes)), w.weight, time_text(w.baseline_median_ns),
-           time_text(w.median_ns), speedup_text(w.speedup), interval(w.ci95), w.verdict);
+      line("| {} | {:g} | {} | {} | {} | {} | {} |", cell(axes_text(w.axes)), w.weight, quantity_text(w.baseline_median_ns, unit),
+           quantity_text(w.median_ns, unit), speedup_text(w.speedup), interval(w.ci95), w.verdict);
     }
     const auto& d = best_.evaluation->diagnosis;
     if (!d.bottleneck.empty()) {

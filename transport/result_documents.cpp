@@ -42,7 +42,7 @@ json baseline_json(const memory::baseline_timing& baseline) {
                          {"ci95_ns", null_if_empty(w.ci95_ns)},
                          {"samples", w.samples}});
   }
-  return {{"name", baseline.name}, {"workloads", std::move(workloads)}};
+  return {{"name", baseline.name}, {"metric", baseline.metric}, {"unit", baseline.unit}, {"workloads", std::move(workloads)}};
 }
 
 json workload_json(const memory::workload_timing& w) {
@@ -64,6 +64,8 @@ json best_json(const session_records& records) {
           {"parameters", c->parameters},
           {"decisions", c->decisions_text},
           {"speedup", {{"geomean", e->speedup}, {"ci95", null_if_empty(e->ci95)}}},
+          {"metric", e->metric},
+          {"unit", e->unit},
           {"workloads", std::move(workloads)},
           {"verification", e->verification},
           {"timing", e->timing},

@@ -48,6 +48,8 @@ struct view_style {
 [[nodiscard]] std::string duration_text(double seconds);
 /// "1.42x"; "-" for 0.
 [[nodiscard]] std::string speedup_text(double speedup);
+/// Three significant digits of a time in the unit that fits; counts of another unit than "ns" whole, with the unit: "476,744 instructions".
+[[nodiscard]] std::string quantity_text(double value, const std::string& unit);
 
 /// One evaluation as a plain line: "[12/96] passed 1.42x, best 1.42x (new) cand-0a1b2c3d4e5f tile=64 ...".
 struct evaluation_line {
@@ -61,6 +63,7 @@ struct evaluation_line {
 /// The final table of a run: one row per session, with the best speed-up and its interval. `best_ci95` is parallel to `sessions`.
 struct result_row {
   std::string problem, target, best, stopped_by;
+  std::string unit = "ns";  ///< what the speed-up counts, where that isn't time
   double speedup = 0;
   std::vector<double> ci95;
   std::int64_t evaluations = 0;

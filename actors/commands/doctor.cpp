@@ -17,6 +17,8 @@
 #include "backends/cpp/profiler.hpp"
 #include "backends/cpp/toolchain.hpp"
 #include "backends/cuda/device_probe.hpp"
+#include "backends/external/target_commands.hpp"
+#include "backends/external/targets.hpp"
 #include "backends/harness/sandbox.hpp"
 #include "memory/store.hpp"
 
@@ -80,6 +82,24 @@ finding check_clocks() {
   return f;
 }
 
+/// Targets that are described by files: each an extra.
+std::vector<finding> check_external_targets(const common_options& options) {
+  std::vector<finding> findings;
+  for (const std::string& name : external::target_names()) {
+    finding f{"target " + name, false, false, "", ""};
+    const auto target = external::find_target(name);
+    if (target && !*target) f.remedy = target->error().message;
+    if (target && *target) {
+      f.detail = (*target)->description;
+      const auto commands = external::target_commands::open(**target, build_cache(options));
+      f.ok = commands.has_value();
+      if (!commands) f.remedy = commands.error().message;
+    }
+    findings.push_back(std::move(f));
+  }
+  return findings;
+}
+
 finding check_data(const common_options& options) {
   const auto directory = data_directory(options);
   finding f{"data directory", false, true, directory.string(), ""};
@@ -105,6 +125,7 @@ std::vector<finding> examine(const common_options& options) {
   findings.push_back(check_toolchain(options));
   for (const cuda::device_check& check : cuda::examine_device(build_cache(options)))
     findings.push_back({check.name, check.ok, false, check.ok ? check.detail : "", check.ok ? "" : check.detail});
+  for (finding& f : check_external_targets(options)) findings.push_back(std::move(f));
   for (const cpp::profiling_tool& tool : cpp::find_profiling_tools())
     findings.push_back({"profiler: " + tool.name, tool.found, false, tool.detail, tool.remedy});
   findings.push_back(check_data(options));

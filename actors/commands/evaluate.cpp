@@ -17,6 +17,7 @@
 #include "backends/cpp/reference_source.hpp"
 #include "backends/targets.hpp"
 #include "config/hash.hpp"
+#include "transport/terminal_view.hpp"
 
 namespace kernsmith::actors {
 namespace {
@@ -62,15 +63,16 @@ result<std::optional<harness::stopping_choice>> stopping_choice_of(const std::st
                           text));
 }
 
-void print_workload(const memory::workload_timing& w) {
+void print_workload(const memory::workload_timing& w, const std::string& unit) {
+  const auto text = [&unit](double value) { return transport::quantity_text(value, unit); };
   fmt::print("  {}\n", axes_text(w.axes));
-  fmt::print("    candidate   {:.1f} us", w.median_ns / 1e3);
-  if (w.ci95_ns.size() == 2) fmt::print(" [{:.1f}, {:.1f}]", w.ci95_ns[0] / 1e3, w.ci95_ns[1] / 1e3);
-  fmt::print(", p10 {:.1f}, p90 {:.1f}, p99 {:.1f}, {} samples", w.p10_ns / 1e3, w.p90_ns / 1e3, w.p99_ns / 1e3, w.samples);
-  if (w.cold_median_ns > 0) fmt::print(", cold caches {:.1f}", w.cold_median_ns / 1e3);
-  fmt::print("\n    baseline    {:.1f} us", w.baseline_median_ns / 1e3);
+  fmt::print("    candidate   {}", text(w.median_ns));
+  if (w.ci95_ns.size() == 2) fmt::print(" [{}, {}]", text(w.ci95_ns[0]), text(w.ci95_ns[1]));
+  fmt::print(", p10 {}, p90 {}, p99 {}, {} samples", text(w.p10_ns), text(w.p90_ns), text(w.p99_ns), w.samples);
+  if (w.cold_median_ns > 0) fmt::print(", cold caches {}", text(w.cold_median_ns));
+  fmt::print("\n    baseline    {}", text(w.baseline_median_ns));
   if (w.ci95.size() == 2) fmt::print("; ratio {:.3f} [{:.3f}, {:.3f}]: {}", w.speedup, w.ci95[0], w.ci95[1], w.verdict);
-  if (w.floor_ns > 0) fmt::print("; impossible below {:.1f} us", w.floor_ns / 1e3);
+  if (w.floor_ns > 0) fmt::print("; impossible below {}", text(w.floor_ns));
   fmt::print("\n");
 }
 
@@ -81,9 +83,13 @@ void print_measuring(const std::string& samples) {
   const nlohmann::json& first = parsed["workloads"][0];
   std::set<int> launches;
   for (const auto& block : first.value("blocks", nlohmann::json::array())) launches.insert(block.value("launch", 0));
+  const std::string rule = first.value("stopping_rule", std::string());
+  if (rule == "exact counts") {
+    fmt::print("  measured    exact counts of candidate and baseline on the same contents\n");
+    return;
+  }
   fmt::print("  measured    ABBA blocks, {} process launch{}, {}, until {}\n", launches.size(), launches.size() == 1 ? "" : "es",
-             first.value("interleaved", false) ? "interleaved with the baseline" : "baseline too slow to interleave",
-             first.value("stopping_rule", std::string()));
+             first.value("interleaved", false) ? "interleaved with the baseline" : "baseline too slow to interleave", rule);
 }
 
 void print_sanitizers(const memory::evaluation& e) {
@@ -104,9 +110,9 @@ void print_account(const problem& p, const memory::evaluation& e, const findings
   fmt::print("\n");
   if (!e.verification.first_failure.empty()) fmt::print("first failure {}\n", e.verification.first_failure);
   print_sanitizers(e);
-  fmt::print("timing        {}\n", e.timing.status);
+  fmt::print("{:14}{}\n", e.unit == "ns" ? "timing" : e.metric, e.timing.status);
   print_measuring(found.samples);
-  for (const memory::workload_timing& w : e.workloads) print_workload(w);
+  for (const memory::workload_timing& w : e.workloads) print_workload(w, e.unit);
   if (e.timing.event_ns > 0)
     fmt::print("  clocks      outside {:.1f} us, the process's own {:.1f} us (never used for a verdict)\n", e.timing.wall_ns / 1e3,
                e.timing.event_ns / 1e3);
@@ -116,7 +122,8 @@ void print_account(const problem& p, const memory::evaluation& e, const findings
     fmt::print(", {}{}\n", found.control->verdict, found.control->verdict == "no_difference" ? "" : ": these timings are unproven");
   }
   if (e.speedup > 0) {
-    fmt::print("speed-up      {:.3f}x over {}", e.speedup, found.baselines.empty() ? "the baseline" : found.baselines.front().name);
+    fmt::print("speed-up      {:.3f}x{} over {}", e.speedup, e.unit == "ns" ? "" : " fewer " + e.unit,
+               found.baselines.empty() ? "the baseline" : found.baselines.front().name);
     if (e.ci95.size() == 2) fmt::print(" [{:.3f}, {:.3f}]", e.ci95[0], e.ci95[1]);
     fmt::print("\n");
   }
@@ -131,7 +138,7 @@ result<void> write_evidence(const std::filesystem::path& folder, const problem& 
                             const std::string& samples) {
   const auto put = [&](const char* name, const std::string& text) { return write_file(folder / name, text); };
   if (auto r = put("evaluation.json", nlohmann::json(e).dump(2)); !r) return r;
-  if (auto r = put("candidate.cpp", source); !r) return r;
+  if (auto r = put(("candidate." + file_suffix_of(backends::source_language_of(e.target))).c_str(), source); !r) return r;
   if (!samples.empty())
     if (auto r = put("samples.json", samples); !r) return r;
   if (const auto reference = cpp::reference_source(p))
@@ -179,7 +186,7 @@ result<memory::evaluation> evaluate_source(const evaluate_options& options, cons
   e.problem = p.hash;
   e.effort = options.quick ? "quick" : "final";
   e.target = target;
-  e.candidate = make_id("cand", fmt::format("{}\n{}\ncpp\n{}", p.hash, target, source));
+  e.candidate = make_id("cand", fmt::format("{}\n{}\n{}\n{}", p.hash, target, backends::source_language_of(target), source));
   e.finished = now_text();
   e.id = make_id("eval", e.candidate + e.finished);
   return e;

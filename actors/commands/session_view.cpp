@@ -67,7 +67,7 @@ void session_view::show(const progress_report& report) {
   const bool phase_changed = report.phase != state_.phase;
   state_.session = report.session;
   state_.problem = report.problem;
-  state_.target = report.target;
+  state_.target = report.target + (report.unit == "ns" ? "" : " [" + report.unit + "]");
   state_.phase = report.phase;
   state_.evaluations = report.evaluations;
   state_.budget = report.budget;

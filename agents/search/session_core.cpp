@@ -96,6 +96,7 @@ void session_core::on_generated(std::int64_t move_id, const result<proposal>& ma
   c.decisions_text = describe(space, c.parameters);
   c.rationale = w.what.rationale.empty() ? made->rationale : w.what.rationale + "; " + made->rationale;
   c.notes = made->notes;
+  c.language = session_.language;
   c.id = make_id("cand", fmt::format("{}\n{}\n{}\n{}", session_.problem, session_.target, c.language, w.source));
   w.at = phase::building;
   queue_.push_back(build_step{move_id, w.source, false});
