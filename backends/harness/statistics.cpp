@@ -72,10 +72,10 @@ verdict judge(double log_centre, const interval& strict, const interval& ci95, s
 }
 
 /// Several process launches: where a launch's code and data lie shifts all of its blocks together, by more than the blocks differ among
-/// themselves. Each launch counts as one observation, the median of its blocks; Student's interval of their mean.
-ratio_estimate over_launches(const std::vector<double>& medians, std::size_t blocks, generator& random, const verdict_policy& policy) {
-  const double centre = mean(medians), n = static_cast<double>(medians.size());
-  const double error = deviation(medians) / std::sqrt(n);
+/// themselves. Each launch counts as one observation, the ratio of its legs' medians; Student's interval of their mean.
+ratio_estimate over_launches(const std::vector<double>& log_ratios, std::size_t blocks, generator& random, const verdict_policy& policy) {
+  const double centre = mean(log_ratios), n = static_cast<double>(log_ratios.size());
+  const double error = deviation(log_ratios) / std::sqrt(n);
   const double half95 = student(normal_95, n - 1) * error, half_strict = student(normal_995, n - 1) * error;
   ratio_estimate estimate;
   estimate.ratio = std::exp(centre);
@@ -204,9 +204,14 @@ ratio_estimate estimate_ratio(const std::vector<timing_block>& blocks, std::uint
   for (const auto& [launch, ratios] : by_launch) launches.push_back(&ratios);
   generator random(seed);
   if (launches.size() >= least_launches) {
-    std::vector<double> medians;
-    for (const std::vector<double>* ratios : launches) medians.push_back(median(*ratios));
-    return over_launches(medians, all.size(), random, policy);
+    std::map<int, std::vector<double>> candidate, baseline;
+    for (const timing_block& block : blocks) {
+      candidate[block.launch].insert(candidate[block.launch].end(), block.candidate_ns.begin(), block.candidate_ns.end());
+      baseline[block.launch].insert(baseline[block.launch].end(), block.baseline_ns.begin(), block.baseline_ns.end());
+    }
+    std::vector<double> log_ratios;
+    for (const auto& [launch, ratios] : by_launch) log_ratios.push_back(std::log(median(baseline[launch]) / median(candidate[launch])));
+    return over_launches(log_ratios, all.size(), random, policy);
   }
   std::vector<double> draws, resampled;
   for (int draw = 0; draw < bootstrap_draws; ++draw) {

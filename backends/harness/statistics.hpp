@@ -35,7 +35,7 @@ enum class verdict : std::uint8_t {
 /// Choices behind a verdict. The defaults keep wrong "faster" verdicts on A/A pairs below one in a hundred.
 struct verdict_policy {
   double strict_level = 0.995;       ///< "faster" and "slower" need an interval of this level that excludes 1
-  double least_effect = 0.005;       ///< and a ratio at least this far from 1
+  double least_effect = 0.01;        ///< and a ratio at least this far from 1: less is within what measuring itself does
   double equivalence_margin = 0.05;  ///< the 95 % interval within 1 +- this: no difference
   int least_blocks = 3;
 };
@@ -50,9 +50,9 @@ struct ratio_estimate {
 
 inline constexpr int bootstrap_draws = 600;
 
-/// From so many process launches on, each is one observation (the median of its blocks) and the interval is Student's: what differs between
-/// launches is not averaged away by more blocks in each. Fewer launches: bootstrap over launches and over the blocks in each, widened for
-/// small numbers of blocks; what another launch would have given is then not in the interval.
+/// From so many process launches on, each is one observation (the ratio of the medians of its two legs) and the interval is Student's: what
+/// differs between launches is not averaged away by more blocks in each. Fewer launches: bootstrap over launches and over the blocks in
+/// each, widened for small numbers of blocks; what another launch would have given is then not in the interval.
 inline constexpr std::size_t least_launches = 4;
 [[nodiscard]] ratio_estimate estimate_ratio(const std::vector<timing_block>& blocks, std::uint64_t seed, const verdict_policy& policy = {});
 
