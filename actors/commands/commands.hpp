@@ -14,6 +14,7 @@ using command_body = std::function<int()>;
 command_body add_optimize(CLI::App& program);
 command_body add_evaluate(CLI::App& program);
 command_body add_profile(CLI::App& program);
+command_body add_knowledge(CLI::App& program);
 command_body add_show(CLI::App& program);
 command_body add_diff(CLI::App& program);
 command_body add_doctor(CLI::App& program);

@@ -40,6 +40,7 @@ int run_program(int argc, char** argv) {
   bodies["optimize"] = add_optimize(program);
   bodies["evaluate"] = add_evaluate(program);
   bodies["profile"] = add_profile(program);
+  bodies["knowledge"] = add_knowledge(program);
   bodies["show"] = add_show(program);
   bodies["diff"] = add_diff(program);
   bodies["doctor"] = add_doctor(program);

@@ -80,6 +80,21 @@ class Profile(unittest.TestCase):
         self.assertEqual(self.profile(PROFILES / "tiny.toml", PROFILES / "tiny.cpp", "--target", "cobol").returncode, 2)
         self.assertEqual(self.profile(PROFILES / "tiny.toml", PROFILES / "tiny.cpp", "--frobnicate").returncode, 2)
 
+    def knowledge(self, *arguments):
+        return subprocess.run([PROGRAM, "knowledge", *arguments], capture_output=True, text=True, timeout=LIMIT_S)
+
+    def test_what_a_diagnosis_names_can_be_read(self):
+        listed = self.knowledge("list", "--bottleneck", "spills", "--target", "cpp", "--json")
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        self.assertEqual([e["id"] for e in json.loads(listed.stdout)], ["cpu-spills"])
+        shown = self.knowledge("show", "cpu-spi")
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertIn("Keep fewer values alive", shown.stdout)
+        self.assertIn("source", shown.stdout)
+        self.assertEqual(self.knowledge("show", "cpu-").returncode, 2)
+        self.assertEqual(self.knowledge("show", "none-such").returncode, 2)
+        self.assertIn("there are: memory_bandwidth", self.knowledge("list", "--bottleneck", "slowness").stderr)
+
     def test_help_has_an_example(self):
         done = subprocess.run([PROGRAM, "profile", "--help"], capture_output=True, text=True, timeout=LIMIT_S)
         self.assertEqual(done.returncode, 0)
