@@ -386,6 +386,12 @@ scalar_expression::piece scalar_expression::render_call(const expression& e, int
   }
   if (e.type == value_class::integer) return render_integer_arithmetic(e, node);
   const auto real = [&](std::size_t n) { return argument(n, value_class::real); };
+  if (spelling_.function && !wide_)
+    if (const std::string_view function = spelling_.function(e.op); !function.empty()) {
+      std::string arguments;
+      for (std::size_t n = 0; n < e.arguments.size(); ++n) arguments += (n == 0 ? "" : ", ") + real(n).text;
+      return {fmt::format("{}({})", function, arguments), value_class::real};
+    }
   if (e.op == operation::negate) return {"-" + real(0).inside(binds_primary), value_class::real, binds_unary};
   if (e.op == operation::absolute) return {fmt::format("std::fabs({})", real(0).text), value_class::real};
   if (e.op == operation::rsqrt)

@@ -22,6 +22,8 @@ namespace kernsmith::agents {
 struct scalar_spelling {
   std::string (*storage)(dtype) = storage_type;  ///< names of the storage types
   bool wide = false;                             ///< real arithmetic in double even where the statement doesn't ask for it
+  /// Another function for an operation in float; empty: the usual one.
+  std::function<std::string_view(operation)> function;
   /// Text of a load (or other) node whose value is at hand already, of C++ type type_text() of the node's class; nothing: as usual.
   std::function<std::optional<std::string>(int node)> at_hand;
 };

@@ -14,6 +14,14 @@ class source_writer {
     if (!text.empty()) text_.append(static_cast<std::size_t>(depth_) * 2, ' ').append(text);
     text_ += '\n';
   }
+  /// Several lines, each ended by a newline.
+  void lines(std::string_view text) {
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = text.find('\n', begin) == std::string_view::npos ? text.size() : text.find('\n', begin);
+      line(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
   /// A line that opens a block; its closing brace comes from close().
   void open(std::string_view text) {
     line(std::string(text) + " {");

@@ -36,7 +36,9 @@ TEST_CASE("examples compile for sm_90a") {
     MESSAGE("skipped: no nvcc here");
     return;
   }
-  for (const std::string& file : examples()) {
+  // One for each kind of kernel: a compilation takes seconds.
+  for (const char* file : {"softmax.toml", "column_sum.toml", "cumsum.toml", "embedding_bag.toml", "group_quantise.toml", "bucketise.toml",
+                           "utility.toml", "max_pool.toml", "tunable_transpose.toml"}) {
     CAPTURE(file);
     const std::unique_ptr<generator> g = cuda_generator(example_problem(file));
     const result<proposal> made = g->generate(preferred_assignment(g->space()));

@@ -25,6 +25,7 @@ namespace kernsmith::agents::testing {
 [[nodiscard]] std::string compile_with_nvcc(const std::string& source);
 
 /// doctest CHECKs that the preferred assignment and `random_count` random ones are right under emulation for every entry of `shapes`.
+/// Sources that use tensor cores are left out: nothing here stands in for those.
 void check_emulated(const problem& p, const std::vector<std::vector<std::int64_t>>& shapes, int random_count,
                     const run_options& options = {});
 

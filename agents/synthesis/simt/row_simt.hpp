@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct inner_choice {
   std::int64_t vector = 4;   ///< elements per access
   std::int64_t vectors = 4;  ///< accesses per thread and tensor that a row is spread for
   std::int64_t block = 128;  ///< threads per block at least, where rows have fewer
-  std::int64_t splits = 1;   ///< blocks that share one row
+  std::int64_t splits = 1;   ///< blocks that share one row, by way of scratch memory
+  std::int64_t cluster = 1;  ///< blocks that share one row that is kept, where a block would be crowded
   keeping keep = keeping::registers;
   bool stream_loads = false, stream_stores = false;
 };
@@ -31,13 +33,14 @@ struct across_choice {
   std::int64_t threads = 256;
   std::int64_t slices = 1;  ///< threads that share the sweep of one row
   std::int64_t splits = 1;  ///< blocks that share it
+  std::int64_t tile = 0;    ///< maps of transposed inputs: edge of the tiles that go through shared memory; 0: none
   bool stream_loads = false, stream_stores = false;
 };
 
 struct row_code {
   std::string functions;
   std::string scratch_bytes;
-  bool reduces = false;  ///< needs the prelude's "reduce"
+  std::set<std::string> preludes;
 };
 
 /// A load that neighbouring elements along `lane` are read by whole packs: last index alone and `lane`, nothing outside.
@@ -53,15 +56,24 @@ struct row_code {
 
 /// Threads lie along this parallel class; nothing when there is none, or a scan.
 [[nodiscard]] std::optional<int> across_lane(const simt_program& p);
+/// The other parallel class along which some load of a map is contiguous while it isn't along the lane: tiles then go through shared
+/// memory.
+[[nodiscard]] std::optional<int> tile_class(const simt_program& p);
+
+/// A kernel that takes tiles, and the statements of the host function that start it where it can be.
+struct tile_code {
+  std::string functions, start;
+};
+[[nodiscard]] tile_code write_tile(const simt_program& p, const across_choice& choice);
 [[nodiscard]] row_code write_across(const simt_program& p, const across_choice& choice);
 
 /// Bytes that a row keeps between sweeps (of its longest workload), and the widest element of a packed tensor.
 struct row_traffic {
   std::int64_t kept_bytes_per_element = 0;
   int kept_tensors = 0;
-  std::int64_t widest = 1;
+  std::int64_t widest = 1, narrowest = 16;
 };
-[[nodiscard]] row_traffic traffic_along(const simt_program& p, int lane, const row::plan& plan);
+[[nodiscard]] row_traffic traffic_along(const simt_program& p, int lane);
 
 /// `const ks_ix b = ...;` for classes numbered by `from`, the last one fastest.
 [[nodiscard]] std::vector<std::string> unpack_classes(const simt_program& p, const std::vector<int>& classes, const std::string& from);

@@ -43,14 +43,17 @@ bool can_split(const simt_program& p, const row::plan& plan) {
   return true;
 }
 
-row_traffic traffic_along(const simt_program& p, int lane, const row::plan& plan) {
+row_traffic traffic_along(const simt_program& p, int lane) {
   row_traffic traffic;
+  const auto note = [&](std::int64_t bytes) {
+    traffic.widest = std::max(traffic.widest, bytes);
+    traffic.narrowest = std::min(traffic.narrowest, bytes);
+  };
   std::set<std::string> seen;
   const lane_code code(p);
   for (int i = 0; i < p.count(); ++i) {
     const row::row_statement& s = p.at(i);
-    if (s.stored && is_packed_target(p, i, lane))
-      traffic.widest = std::max<std::int64_t>(traffic.widest, static_cast<std::int64_t>(size_of(p.tensor(s.tensor).type)));
+    if (s.stored && is_packed_target(p, i, lane)) note(static_cast<std::int64_t>(size_of(p.tensor(s.tensor).type)));
     for (std::size_t node = 0; node < s.nodes.size(); ++node) {
       if (!is_packed(p, i, static_cast<int>(node), lane)) continue;
       const expression& e = s.nodes[node];
@@ -59,13 +62,13 @@ row_traffic traffic_along(const simt_program& p, int lane, const row::plan& plan
                             return row::access_of(p.rows, s, e, c) != row::access::absent;
                           });
       if (!varies) continue;
-      traffic.widest = std::max(traffic.widest, bytes);
+      note(bytes);
       if (!seen.insert(code.element(i, static_cast<int>(node))).second) continue;
       traffic.kept_bytes_per_element += bytes;
       ++traffic.kept_tensors;
     }
   }
-  (void)plan;
+  traffic.narrowest = std::min(traffic.narrowest, traffic.widest);
   return traffic;
 }
 

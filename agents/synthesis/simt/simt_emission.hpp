@@ -9,8 +9,8 @@
 
 namespace kernsmith::agents::simt {
 
-/// Largest element count and extent for which kernels compute positions in 32 bits; grid strides fit beside it.
-inline constexpr std::int64_t largest_narrow = std::int64_t{1} << 30;
+/// Largest element count and extent for which kernels compute positions in 32 bits: one stride of a grid beyond the end still fits.
+inline constexpr std::int64_t largest_narrow = (std::int64_t{1} << 30) - (std::int64_t{1} << 16);
 /// Blocks per multiprocessor that keep it busy when each thread strides over many elements.
 inline constexpr std::int64_t persistent_blocks = 16;
 

@@ -31,6 +31,7 @@ result<std::unique_ptr<generator>> make_simt_rules_generator(const problem& p, c
   const simt_model model = model_of(facts, language);
   grammar_list grammars;
   grammars.push_back(make_gemm_grammar(model, p.precision.lowest));
+  grammars.push_back(make_contraction_grammar(model));
   grammars.push_back(make_row_grammar(model));
   grammars.push_back(make_plain_grammar(model));
   const auto assemble = [model](const std::string& name, const tensor_ir& ir, const std::vector<assembled_group>& groups) {

@@ -48,6 +48,8 @@ __device__ __forceinline__ void ks_store(T* to, const ks_pack<T, V>& pack) {
 // How packs meet the ends of a row: every pack lies inside; each lies inside or outside as a whole; or packs may be cut, and rows may begin
 // between two packs.
 constexpr int ks_full = 0, ks_even = 1, ks_any = 2;
+template <int kEdge>
+using ks_edge = std::integral_constant<int, kEdge>;
 
 // Elements first ... first + V - 1 of a row, of which those inside [0, extent) exist; `from` points at element `first`.
 template <int V, int kEdge, bool kStream, class T, class I>
@@ -113,13 +115,26 @@ struct ks_position {
 // One slot per warp for what the warps of a block tell each other.
 template <class T>
 __device__ __forceinline__ T* ks_slots() {
-  __shared__ __align__(16) unsigned char bytes[32 * sizeof(T)];
+  KS_STATIC_SHARED(bytes, 32 * sizeof(T));
   return reinterpret_cast<T*>(bytes);
 }
 
-// Over kThreads neighbouring threads: a power of two up to 32, or all threads of the block. Every thread gets the result, in an order that
+// Over the blocks of a cluster, in their order: each tells the others its value. The second barrier keeps the slot until all have read it.
+template <int kBlocks, class T, class F>
+__device__ __forceinline__ T ks_reduce_cluster(T value, F merge) {
+  KS_STATIC_SHARED(bytes, sizeof(T));
+  if (threadIdx.x == 0) *reinterpret_cast<T*>(bytes) = value;
+  ks_cluster_barrier();
+  T all = *static_cast<const T*>(ks_cluster_peer(bytes, 0));
+#pragma unroll
+  for (int rank = 1; rank < kBlocks; ++rank) all = merge(all, *static_cast<const T*>(ks_cluster_peer(bytes, rank)));
+  ks_cluster_barrier();
+  return all;
+}
+
+// Over kThreads neighbouring threads: a power of two up to 32, or all threads of the block, or of kBlocks blocks of a cluster. Every thread gets the result, in an order that
 // never varies. All threads of the block must call it.
-template <int kThreads, class T, class F>
+template <int kThreads, int kBlocks = 1, class T, class F>
 __device__ __forceinline__ T ks_reduce(T value, F merge) {
 #pragma unroll
   for (int distance = (kThreads < 32 ? kThreads : 32) / 2; distance > 0; distance /= 2) value = merge(value, ks_shuffle_xor(value, distance));
@@ -133,6 +148,7 @@ __device__ __forceinline__ T ks_reduce(T value, F merge) {
 #pragma unroll
     for (int distance = warps / 2; distance > 0; distance /= 2) value = merge(value, ks_shuffle_xor(value, distance));
   }
+  if constexpr (kBlocks > 1) value = ks_reduce_cluster<kBlocks>(value, merge);
   return value;
 }
 
@@ -194,23 +210,133 @@ struct ks_ors {
 struct ks_ands {
   __device__ __forceinline__ bool operator()(bool a, bool b) const { return a && b; }
 };
-// The first position whose value no other exceeds (kLargest) or undercuts. A NaN counts only at position 0, where nothing beats it.
+// Takes in the value at a position later than all before. A NaN counts only at position 0, where nothing beats it.
+template <bool kLargest, class T>
+__device__ __forceinline__ void ks_take(ks_position<T>& best, T value, int64_t at) {
+  const bool beats = kLargest ? value > best.value : value < best.value;
+  const bool takes = ((best.at < 0) | beats) & ((at == 0) | (value == value));
+  best.value = takes ? value : best.value;
+  best.at = takes ? at : best.at;
+}
+// The first position whose value no other exceeds (kLargest) or undercuts.
 template <bool kLargest>
 struct ks_takes_position {
   template <class T>
   __device__ __forceinline__ ks_position<T> operator()(const ks_position<T>& a, const ks_position<T>& b) const {
-    if (a.at < 0) return b;
-    if (b.at < 0) return a;
     const bool a_first = a.at < b.at;
-    const ks_position<T>&first = a_first ? a : b, &second = a_first ? b : a;
-    return (kLargest ? second.value > first.value : second.value < first.value) ? second : first;
+    const T early = a_first ? a.value : b.value, late = a_first ? b.value : a.value;
+    const bool late_wins = (kLargest ? late > early : late < early) | ((a_first ? a.at : b.at) < 0);
+    const bool takes_a = a_first != late_wins;
+    return {takes_a ? a.value : b.value, takes_a ? a.at : b.at};
   }
 };
+)kernel";
+
+const std::string_view simt_fast_text =
+    R"kernel(// ---- functions by the hardware's approximations of exp2, log2 and the reciprocal ----
+__device__ __forceinline__ float ks_fast_exp(float x) { return __expf(x); }
+__device__ __forceinline__ float ks_fast_log(float x) { return __logf(x); }
+__device__ __noinline__ float ks_rare_pow(float a, float b) { return powf(a, b); }
+__device__ __forceinline__ float ks_fast_pow(float a, float b) {
+  return a > 0.0f && fabsf(b) < 1e30f ? exp2f(b * __log2f(a)) : ks_rare_pow(a, b);
+}
+__device__ __forceinline__ float ks_fast_sigmoid(float x) {
+  return __fdividef(1.0f, 1.0f + __expf(fminf(-x, 80.0f) + (x != x ? x : 0.0f)));
+}
+__device__ __forceinline__ float ks_fast_tanh(float x) {
+  const float e = __expf(-2.0f * fabsf(x));
+  return copysignf(__fdividef(1.0f - e, 1.0f + e), x);
+}
+// erfc(x) = 2^(-x p(x)) on [0, 4], with p fitted so that the largest error of erf is least: 3e-7.
+__device__ __forceinline__ float ks_fast_erf(float x) {
+  const float a = x != x ? x : fminf(fabsf(x), 4.0f);
+  float p = -0.00014204910f;
+  p = fmaf(p, a, 0.0036643085f);
+  p = fmaf(p, a, -0.030896237f);
+  p = fmaf(p, a, 0.14969946f);
+  p = fmaf(p, a, 0.91816545f);
+  p = fmaf(p, a, 1.6279250f);
+  return copysignf(1.0f - exp2f(-a * p), x);
+}
+)kernel";
+
+const std::string_view simt_search_text =
+    R"kernel(// ---- counting borders by search ----
+// A complete binary tree in breadth-first order: neighbouring threads that look at one level read different banks.
+struct ks_tree {
+  const float* nodes;  // nodes[1 ... 2^levels - 1]
+  int levels, size;    // borders that aren't NaN
+
+  // Several values step down side by side.
+  template <bool kStrict, int V>
+  __device__ __forceinline__ void count(const float (&x)[V], int (&below)[V]) const {
+    int at[V];
+#pragma unroll
+    for (int l = 0; l < V; ++l) at[l] = 1;
+    for (int level = 0; level < levels; ++level) {
+#pragma unroll
+      for (int l = 0; l < V; ++l) at[l] = 2 * at[l] + int(kStrict ? nodes[at[l]] < x[l] : nodes[at[l]] <= x[l]);
+    }
+#pragma unroll
+    for (int l = 0; l < V; ++l) {
+      const int place = at[l] - (1 << levels);
+      below[l] = place < size ? place : size;  // nodes behind the last border hold infinity
+    }
+  }
+};
+
+KS_BOTH int ks_tree_levels(int64_t count) {
+  int levels = 0;
+  while ((int64_t(1) << levels) <= count) ++levels;
+  return levels;
+}
+KS_BOTH size_t ks_tree_bytes(int64_t count) { return (size_t(2) * size_t(count) + (size_t(1) << ks_tree_levels(count)) + 4) * sizeof(float); }
+
+// All threads of the block must call it.
+template <class T>
+__device__ ks_tree ks_plant(const T* borders, int count, unsigned char* shared) {
+  float *const raw = reinterpret_cast<float*>(shared), *const sorted = raw + count, *const nodes = sorted + count;
+  const int levels = ks_tree_levels(count);
+  int* const flags = reinterpret_cast<int*>(nodes + (1 << levels));  // out of order, NaNs
+  const int threads = int(blockDim.x);
+  if (threadIdx.x == 0) flags[0] = flags[1] = 0;
+  for (int i = int(threadIdx.x); i < count; i += threads) raw[i] = to_float(borders[i]);
+  __syncthreads();
+  for (int i = int(threadIdx.x); i < count; i += threads) {
+    if (i + 1 < count && !(raw[i] <= raw[i + 1])) flags[0] = 1;
+    if (raw[i] != raw[i]) flags[0] = 1;
+  }
+  __syncthreads();
+  const bool in_order = flags[0] == 0;
+  if (!in_order) {
+    for (int i = int(threadIdx.x); i < count; i += threads) {
+      int rank = 0, missing = 0;
+      for (int j = 0; j < count; ++j) {
+        rank += int(raw[j] < raw[i] || (raw[j] == raw[i] && j < i));
+        missing += int(raw[j] != raw[j]);
+      }
+      if (raw[i] == raw[i]) sorted[rank] = raw[i];
+      if (i == 0) flags[1] = missing;
+    }
+    __syncthreads();
+  }
+  const int size = count - flags[1];
+  for (int at = 1 + int(threadIdx.x); at < (1 << levels); at += threads) {
+    int depth = 0;
+    while ((at >> depth) > 1) ++depth;
+    const int place = ((at - (1 << depth)) << (levels - depth)) + (1 << (levels - depth - 1)) - 1;
+    nodes[at] = place < size ? (in_order ? raw : sorted)[place] : INFINITY;
+  }
+  __syncthreads();
+  return {nodes, levels, size};
+}
 )kernel";
 
 std::string simt_prelude_text(std::set<std::string> pieces) {
   std::string text(simt_types_text);
   if (pieces.contains("vectors")) text.append("\n").append(simt_vectors_text);
+  if (pieces.contains("fast")) text.append("\n").append(simt_fast_text);
+  if (pieces.contains("search")) text.append("\n").append(simt_search_text);
   if (pieces.contains("reduce")) text.append("\n").append(simt_reduce_text);
   return text;
 }

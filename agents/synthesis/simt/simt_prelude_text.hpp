@@ -7,6 +7,8 @@ namespace kernsmith::agents::simt {
 
 extern const std::string_view simt_types_text;
 extern const std::string_view simt_vectors_text;
+extern const std::string_view simt_fast_text;
 extern const std::string_view simt_reduce_text;
+extern const std::string_view simt_search_text;
 
 }  // namespace kernsmith::agents::simt

@@ -140,6 +140,21 @@ KS_BOTH int64_t ks_multiply(int64_t a, int64_t b) { return int64_t(uint64_t(a) *
 // ---- launching ----
 #ifndef KS_DYNAMIC_SHARED
 #define KS_DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
+#define KS_STATIC_SHARED(name, bytes) __shared__ __align__(16) unsigned char name[bytes]
+__device__ __forceinline__ void ks_cluster_barrier() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  __cluster_barrier_arrive();
+  __cluster_barrier_wait();
+#endif
+}
+// The same place in the shared memory of another block of the cluster.
+__device__ __forceinline__ void* ks_cluster_peer(void* mine, int rank) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  return __cluster_map_shared_rank(mine, unsigned(rank));
+#else
+  return rank == 0 ? mine : nullptr;
+#endif
+}
 #endif
 
 static inline int ks_multiprocessors() {
@@ -157,18 +172,31 @@ static inline int64_t ks_blocks(int64_t items, int64_t per_block, int64_t most =
   return wanted < 1 ? 1 : wanted < most ? wanted : most;
 }
 
+// Blocks in clusters of `cluster` neighbours, or without (1).
 template <class... Parameters, class... Arguments>
-static int ks_start(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, Arguments... arguments) {
+static int ks_start_clusters(int cluster, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+                             Arguments... arguments) {
   if (shared_bytes > 48 * 1024) {
     const cudaError_t raised = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(shared_bytes));
     if (raised != cudaSuccess) return int(raised);
   }
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = unsigned(cluster);
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
   cudaLaunchConfig_t configuration = {};
   configuration.gridDim = grid;
   configuration.blockDim = block;
   configuration.dynamicSmemBytes = shared_bytes;
   configuration.stream = stream;
+  configuration.attrs = &attribute;
+  configuration.numAttrs = cluster > 1 ? 1 : 0;
   return int(cudaLaunchKernelEx(&configuration, kernel, Parameters(arguments)...));
+}
+
+template <class... Parameters, class... Arguments>
+static int ks_start(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, Arguments... arguments) {
+  return ks_start_clusters(1, kernel, grid, block, shared_bytes, stream, arguments...);
 }
 )kernel";
 

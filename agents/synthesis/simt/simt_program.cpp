@@ -13,12 +13,13 @@ namespace {
 /// Names that emitted kernels use for themselves: the problem's own get a trailing underscore where they would hide one.
 const std::set<std::string>& vocabulary() {
   static const std::set<std::string> names = {
-      "row",   "rows",    "lane",   "lanes",     "item",     "items",    "thread",  "first",    "start",  "stride",   "count",
-      "packs", "live",    "shift",  "slice",     "slices",   "rest",     "at",      "kVector",  "kItems", "kThreads", "kEdge",
-      "kRows", "kSlices", "kTile",  "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "shared", "part",     "parts",
-      "low",   "high",    "middle", "borders",   "total",    "carry",    "ahead",   "tile",     "begin",  "end",      "grid",
-      "block", "stream",  "uint4",  "uint2",     "float4",   "dim3",     "step",    "cut",      "kept",   "left",     "right",
-      "fits",  "failed",  "mine",   "l",         "narrow",   "u",        "pack",    "group"};
+      "row",     "rows",      "lane",     "lanes",    "item",    "items",    "thread",  "first",  "start",    "stride", "count", "packs",
+      "live",    "shift",     "slice",    "slices",   "rest",    "at",       "kVector", "kItems", "kThreads", "kEdge",  "kRows", "kSlices",
+      "kTile",   "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "shared",  "part",   "parts",    "low",    "high",  "middle",
+      "borders", "total",     "carry",    "ahead",    "tile",    "begin",    "end",     "grid",   "block",    "stream", "uint4", "uint2",
+      "float4",  "dim3",      "step",     "cut",      "kept",    "left",     "right",   "fits",   "failed",   "mine",   "l",     "probe",
+      "bring",   "put",       "now",      "steps",    "down",    "across",   "four",    "level",  "tiles",    "buffer", "below", "tree",
+      "edge",    "whole",     "number",   "narrow",   "u",       "pack",     "group"};
   return names;
 }
 
@@ -184,11 +185,31 @@ value_class class_of(dtype type) {
   return type == dtype::boolean ? value_class::boolean : value_class::integer;
 }
 
+std::string_view fast_function(operation op) {
+  switch (op) {
+    case operation::exp:
+      return "ks_fast_exp";
+    case operation::log:
+      return "ks_fast_log";
+    case operation::pow:
+      return "ks_fast_pow";
+    case operation::tanh:
+      return "ks_fast_tanh";
+    case operation::erf:
+      return "ks_fast_erf";
+    case operation::sigmoid:
+      return "ks_fast_sigmoid";
+    default:
+      return "";
+  }
+}
+
 lane_code::lane_code(const simt_program& p) : p_(p) {
   for (int i = 0; i < p.count(); ++i) {
     scalar_spelling spelling;
     spelling.storage = simt_storage_type;
     spelling.wide = p.rows.wide;
+    if (p.fast) spelling.function = fast_function;
     spelling.at_hand = [this, i](int node) { return at_hand(i, node); };
     writers_.emplace_back(p.flat, p.flat.statements[static_cast<std::size_t>(i)], std::move(spelling));
   }
@@ -204,6 +225,7 @@ std::optional<std::string> lane_code::at_hand(int i, int node) const {
     case expression_kind::load: {
       if (const auto value = values_.find(p_.rows.written_by(e.symbol)); p_.rows.written_by(e.symbol) >= 0 && value != values_.end())
         return value->second;
+      if (const auto value = ready_.find({i, node}); value != ready_.end()) return value->second;
       const auto element = elements_.find({i, node});
       if (element == elements_.end()) return std::nullopt;
       const dtype type = p_.tensor(e.symbol).type;

@@ -25,6 +25,7 @@ struct simt_program {
   row::row_program rows;
   tensor_ir flat;  ///< statements of the group only, in order; every class of `rows` is a variable of every statement, by its number
   std::vector<derived_axis> derived;
+  bool fast = false;  ///< functions of floats by the prelude's "fast"
 
   [[nodiscard]] const row::row_statement& at(int i) const { return rows.statements[static_cast<std::size_t>(i)]; }
   [[nodiscard]] int count() const { return static_cast<int>(rows.statements.size()); }
@@ -54,6 +55,9 @@ struct simt_program {
 
 /// Do the workloads' tensors allow positions in 32 bits?
 [[nodiscard]] bool typically_narrow(const simt_program& p);
+
+/// The prelude's "fast" function of an operation, or empty.
+[[nodiscard]] std::string_view fast_function(operation op);
 
 /// Class of the values that a tensor of this dtype holds.
 [[nodiscard]] value_class class_of(dtype type);
@@ -87,6 +91,8 @@ class lane_code {
   [[nodiscard]] bool knows(int i) const { return values_.contains(i); }
   /// The element that a load node reads is at hand as `text`, in its storage type.
   void have(int i, int node, const std::string& text) { elements_[{i, node}] = text; }
+  /// The value that a load node gives is at hand as `text`, in its class.
+  void ready(int i, int node, const std::string& text) { ready_[{i, node}] = text; }
   void forget_elements() { elements_.clear(); }
   /// Divisions by the value of statement `i` become ks_quotient(dividend, `value_and_inverse`), where arithmetic is in float.
   void know_inverse(int i, const std::string& value_and_inverse) { inverses_[i] = value_and_inverse; }
@@ -97,7 +103,7 @@ class lane_code {
   const simt_program& p_;
   std::vector<scalar_expression> writers_;
   std::map<int, std::string> values_, inverses_;
-  std::map<std::pair<int, int>, std::string> elements_;
+  std::map<std::pair<int, int>, std::string> elements_, ready_;
 };
 
 }  // namespace kernsmith::agents::simt

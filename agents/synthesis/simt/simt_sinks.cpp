@@ -51,12 +51,8 @@ std::vector<std::string> take_in(const simt_program& p, const lane_code& code, i
   const accumulator a = accumulator_of(p, code, i);
   const std::string value = code.value(i, s.value, a.of);
   if (!a.is_position) return {accumulate(s.reducer, a.of, a.type, into, value)};
-  // A NaN counts only at position 0, where nothing beats it: so does a search in order.
-  const std::string candidate = p.stem(s.tensor) + "_candidate", place = p.class_name(s.bound[0]);
-  const std::string beats = s.reducer == reduction::argmax ? ">" : "<";
-  return {fmt::format("const {} {} = {};", code.type_text(i, a.of), candidate, value),
-          fmt::format("if (({0} == 0 || {1} == {1}) && ({2}.at < 0 || {1} {3} {2}.value)) {2} = {{{1}, int64_t({0})}};", place, candidate,
-                      into, beats)};
+  return {fmt::format("ks_take<{}>({}, {}({}), int64_t({}));", s.reducer == reduction::argmax, into, code.type_text(i, a.of), value,
+                      p.class_name(s.bound[0]))};
 }
 
 std::string finished(const lane_code& code, int i, const accumulator& a, const std::string& name) {

@@ -19,6 +19,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
@@ -60,16 +61,17 @@ static cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int) { return cuda
 namespace emulation {
 
 constexpr size_t stack_bytes = 128 << 10;
-constexpr unsigned warp = 32, most_threads = 1024;
+constexpr unsigned warp = 32, most_threads = 1024, most_blocks = 8;  // of a cluster
+constexpr size_t static_shared_stride = 4096;
 constexpr size_t most_shared_bytes = 227 << 10;
 
 /// One thread of the running block.
 struct fiber {
   ucontext_t context;
   uint3 index;
-  unsigned number = 0;
+  unsigned number = 0, block = 0;  ///< among the cluster's threads; its block within the cluster
   bool done = false;
-  unsigned long block_barriers = 0, warp_barriers = 0;  ///< arrived at
+  unsigned long cluster_barriers = 0, block_barriers = 0, warp_barriers = 0;  ///< arrived at
 };
 
 struct machine {
@@ -78,8 +80,11 @@ struct machine {
   ucontext_t scheduler;
   fiber* now = nullptr;
   std::function<void()> body;
-  unsigned char* shared = nullptr;
-  uint64_t exchange[most_threads];
+  unsigned char* shared = nullptr;  ///< of the cluster's first block; the others follow
+  size_t shared_stride = 0;
+  unsigned threads = 0;  ///< per block
+  uint3 first_block;     ///< of the cluster
+  uint64_t exchange[most_threads * most_blocks];
   bool progressed = false;
 };
 static machine m;
@@ -105,20 +110,28 @@ static inline void arrive(unsigned long fiber::*count, unsigned first, unsigned 
     take_turns();
   }
 }
-static inline void arrive_block() { arrive(&fiber::block_barriers, 0, unsigned(m.fibers.size())); }
+static inline void arrive_cluster() { arrive(&fiber::cluster_barriers, 0, unsigned(m.fibers.size())); }
+static inline void arrive_block() {
+  const unsigned first = m.now->block * m.threads;
+  arrive(&fiber::block_barriers, first, first + m.threads);
+}
 static inline void arrive_warp() {
-  const unsigned first = m.now->number / warp * warp;
-  arrive(&fiber::warp_barriers, first, first + warp < m.fibers.size() ? first + warp : unsigned(m.fibers.size()));
+  const unsigned start = m.now->block * m.threads, first = start + (m.now->number - start) / warp * warp, end = start + m.threads;
+  arrive(&fiber::warp_barriers, first, first + warp < end ? first + warp : end);
 }
 
-static void run_block(unsigned threads) {
+/// All blocks of a cluster at once.
+static void run_cluster(unsigned blocks) {
+  const unsigned threads = m.threads * blocks;
   m.fibers.assign(threads, fiber{});
-  for (unsigned t = 0; t < threads; ++t) {
-    fiber& f = m.fibers[t];
-    f.number = t;
+  for (unsigned number = 0; number < threads; ++number) {
+    const unsigned t = number % m.threads;
+    fiber& f = m.fibers[number];
+    f.number = number;
+    f.block = number / m.threads;
     f.index = {t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y};
     getcontext(&f.context);
-    f.context.uc_stack.ss_sp = m.stacks.get() + t * stack_bytes;
+    f.context.uc_stack.ss_sp = m.stacks.get() + number * stack_bytes;
     f.context.uc_stack.ss_size = stack_bytes;
     f.context.uc_link = nullptr;
     makecontext(&f.context, start, 0);
@@ -132,6 +145,8 @@ static void run_block(unsigned threads) {
       alive = true;
       m.now = &f;
       threadIdx = f.index;
+      blockIdx = m.first_block;
+      blockIdx.x += f.block;
       swapcontext(&m.scheduler, &f.context);
     }
     if (!alive) return;
@@ -142,21 +157,25 @@ static void run_block(unsigned threads) {
   }
 }
 
-static cudaError_t run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& body) {
+static cudaError_t run(dim3 grid, dim3 block, size_t shared_bytes, unsigned cluster, const std::function<void()>& body) {
   const unsigned threads = block.x * block.y * block.z;
-  if (threads == 0 || threads > most_threads || shared_bytes > most_shared_bytes || grid.x == 0 || grid.y == 0 || grid.y > 65535)
+  if (threads == 0 || threads > most_threads || shared_bytes > most_shared_bytes || grid.x == 0 || grid.y == 0 || grid.y > 65535 || grid.z == 0 ||
+      cluster > most_blocks || grid.x % cluster != 0)
     return cudaErrorInvalidConfiguration;
-  if (!m.stacks) m.stacks.reset(new char[size_t(most_threads) * stack_bytes]);
-  std::unique_ptr<unsigned char[]> shared(new unsigned char[shared_bytes + 128]);
+  if (!m.stacks) m.stacks.reset(new char[size_t(most_threads) * most_blocks * stack_bytes]);
+  m.shared_stride = (shared_bytes + 127) / 128 * 128;
+  std::unique_ptr<unsigned char[]> shared(new unsigned char[m.shared_stride * cluster + 128]);
   m.shared = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(shared.get()) + 127) & ~uintptr_t(127));
   m.body = body;
+  m.threads = threads;
   gridDim = grid;
   blockDim = block;
-  for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z)
-    for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
-      for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) {
-        std::memset(m.shared, 0xA5, shared_bytes);
-        run_block(threads);
+  for (unsigned z = 0; z < grid.z; ++z)
+    for (unsigned y = 0; y < grid.y; ++y)
+      for (unsigned x = 0; x < grid.x; x += cluster) {
+        m.first_block = {x, y, z};
+        std::memset(m.shared, 0xA5, m.shared_stride * cluster);
+        run_cluster(cluster);
       }
   return cudaSuccess;
 }
@@ -167,7 +186,8 @@ static T shuffle(T value, F from) {
   arrive_warp();
   std::memcpy(&m.exchange[m.now->number], &value, sizeof(T));
   arrive_warp();
-  const unsigned first = m.now->number / warp * warp, source = first + unsigned(from(int(m.now->number % warp)));
+  const unsigned start = m.now->block * m.threads, place = m.now->number - start;
+  const unsigned source = start + place / warp * warp + unsigned(from(int(place % warp)));
   T got = value;
   if (source < m.fibers.size()) std::memcpy(&got, &m.exchange[source], sizeof(T));
   return got;
@@ -175,7 +195,16 @@ static T shuffle(T value, F from) {
 
 }  // namespace emulation
 
-#define KS_DYNAMIC_SHARED(name) unsigned char* const name = emulation::m.shared
+#define KS_DYNAMIC_SHARED(name) unsigned char* const name = emulation::m.shared + emulation::m.now->block * emulation::m.shared_stride
+/// Every block of a cluster has its own; at fixed distances, so that peers find each other's.
+#define KS_STATIC_SHARED(name, bytes)                                                                \
+  alignas(16) static unsigned char name##_of_blocks[emulation::most_blocks][emulation::static_shared_stride]; \
+  static_assert(bytes <= emulation::static_shared_stride);                                           \
+  unsigned char* const name = name##_of_blocks[emulation::m.now->block]
+static inline void ks_cluster_barrier() { emulation::arrive_cluster(); }
+static inline void* ks_cluster_peer(void* mine, int rank) {
+  return static_cast<unsigned char*>(mine) + (rank - int(emulation::m.now->block)) * int(emulation::static_shared_stride);
+}
 
 static inline void __syncthreads() { emulation::arrive_block(); }
 static inline void __syncwarp(unsigned = 0xffffffffu) { emulation::arrive_warp(); }
@@ -206,14 +235,25 @@ static inline unsigned atomicAdd(unsigned* at, unsigned value) {
 #define __fdividef(a, b) ((a) / (b))
 #define __expf(x) expf(x)
 #define __log2f(x) log2f(x)
+#define __logf(x) logf(x)
 #define __frcp_rn(x) (1.0f / (x))
 
+enum cudaLaunchAttributeID { cudaLaunchAttributeClusterDimension };
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  struct {
+    struct { unsigned x, y, z; } clusterDim;
+  } val;
+};
 struct cudaLaunchConfig_t {
   dim3 gridDim, blockDim;
   size_t dynamicSmemBytes = 0;
   cudaStream_t stream = nullptr;
+  cudaLaunchAttribute* attrs = nullptr;
+  unsigned numAttrs = 0;
 };
 template <class... Parameters>
 static cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* how, void (*kernel)(Parameters...), Parameters... arguments) {
-  return emulation::run(how->gridDim, how->blockDim, how->dynamicSmemBytes, [=] { kernel(arguments...); });
+  const unsigned cluster = how->numAttrs > 0 ? how->attrs[0].val.clusterDim.x : 1;
+  return emulation::run(how->gridDim, how->blockDim, how->dynamicSmemBytes, cluster, [=] { kernel(arguments...); });
 }
