@@ -71,6 +71,7 @@ constexpr condition launch_needs[] = {
 };
 constexpr condition launch_supports[] = {
     {"kernels", above, 3.0, "one call launches several kernels"},
+    {"host_waits", above, 0.5, "and the host waits for the device inside of a call"},
     {"waves", below, 0.5, "each fills a part of the device only"},
 };
 // Without counters: a call that takes about what one launch costs, and far from the roofline.
@@ -118,6 +119,11 @@ constexpr condition barrier_needs[] = {
 };
 constexpr condition barrier_supports[] = {
     {"issue_active", below, 0.6, "meanwhile the schedulers have too little to issue"},
+};
+
+constexpr condition host_wait_needs[] = {
+    {"host_waits", above, 0.5, "the host waits for the device inside of a call"},
+    {"launch_gap_share", above, 0.25, "meanwhile the device has nothing to do"},
 };
 
 constexpr condition imbalance_needs[] = {
@@ -173,6 +179,7 @@ constexpr rule rules[] = {
     {bottleneck::spills, {"spill_share", 0.01, 0.3}, spill_needs, spill_supports, {}, 0.2},
     {bottleneck::spills, {"spill_bytes", 0, 400}, reported_spill_needs, {}, reported_spill_contradicts},
     {bottleneck::synchronisation, {"stall_barrier", 0.15, 0.6}, barrier_needs, barrier_supports, {}, 0.15},
+    {bottleneck::synchronisation, {"launch_gap_share", 0.1, 0.6}, host_wait_needs, {}, {}, 0.25},
     {bottleneck::load_imbalance, {"multiprocessor_balance", 0.9, 0.4}, imbalance_needs, imbalance_supports, {}, 0.15},
     {bottleneck::atomics, {"atomic_unit_busiest", 0.2, 0.7}, atomic_needs, atomic_supports, {}, 0.2},
     {bottleneck::divergence, {"lanes_used", 0.8, 0.3}, divergence_needs, {}, {}, 0.1},

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::size_t timeline_calls = 20;
 constexpr double timed_s = 0.3, timed_timeout_s = 60, counted_timeout_s = 110;
 /// Nsight Compute's own files, where its packages put them.
 constexpr std::array counter_tool_folders = {"/opt/nvidia", "/usr/local/cuda"};
@@ -32,6 +33,19 @@ std::optional<fs::path> find_ncu() {
   return fs::exists(usual, ignored) ? std::optional(usual) : std::nullopt;
 }
 
+/// CUPTI's library of the toolkit.
+std::optional<fs::path> find_cupti() {
+  std::error_code ignored;
+  for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/targets/x86_64-linux/lib",
+                             "/usr/lib/x86_64-linux-gnu"}) {
+    for (const char* name : {"libcupti.so", "libcupti.so.13", "libcupti.so.12"}) {
+      const fs::path found = fs::path(folder) / name;
+      if (fs::exists(found, ignored)) return fs::canonical(found, ignored);
+    }
+  }
+  return std::nullopt;
+}
+
 class cuda_profiler {
  public:
   cuda_profiler(const memory::evaluation& measured, const device& on) : measured_(measured), device_(on) {}
@@ -39,6 +53,7 @@ class cuda_profiler {
   void take_roofline();
   void take_resources(const std::string& build_log);
   result<void> time_calls(const harness::profile_folder& folder, harness::profile_run_spec spec);
+  result<void> record_timeline(const harness::profile_folder& folder, harness::profile_run_spec spec);
   result<void> count(const harness::profile_folder& folder, harness::profile_run_spec spec);
   [[nodiscard]] harness::profile_run_spec run_spec(const fs::path& library, const harness::evaluator_options& options) const;
   memory::profile finish();
@@ -103,6 +118,38 @@ result<void> cuda_profiler::time_calls(const harness::profile_folder& folder, ha
   return {};
 }
 
+/// The same calls with the device's activity recorded: gaps between kernels, and waits of the host inside of a call.
+result<void> cuda_profiler::record_timeline(const harness::profile_folder& folder, harness::profile_run_spec spec) {
+  const auto cupti = find_cupti();
+  if (!cupti) {
+    out_.missing.push_back(
+        {"cupti", "the CUDA toolkit's CUPTI is not installed: no timeline of the device", "install the toolkit's CUPTI"});
+    return {};
+  }
+  spec.timeline = *cupti;
+  spec.calls = timeline_calls;
+  spec.timeout_s = timed_timeout_s;
+  auto report = harness::run_for_profile(folder, spec);
+  if (!report) {
+    if (report.error().kind != fault::bad_request) return tl::unexpected(report.error());
+    out_.missing.push_back({"cupti", report.error().message, ""});
+    return {};
+  }
+  const harness::device_timeline& t = report->timeline;
+  const auto calls = static_cast<double>(report->calls);
+  if (t.kernels <= 0 || t.span_ns <= 0) {
+    out_.missing.push_back({"cupti", "it recorded no kernel", ""});
+    return {};
+  }
+  set("kernels_per_call", t.kernels / calls, "per call", "cupti");
+  set("copies_per_call", t.copies / calls, "per call", "cupti");
+  set("device_busy_ns", t.busy_ns / calls, "ns per call", "cupti");
+  set("launch_gap_share", 1 - t.busy_ns / t.span_ns, "fraction of the device's time", "cupti");
+  // One wait is the driver's own, after all calls.
+  set("host_waits", std::max(0.0, t.syncs - 1) / calls, "per call", "cupti");
+  return {};
+}
+
 result<void> cuda_profiler::count(const harness::profile_folder& folder, harness::profile_run_spec spec) {
   const auto ncu = find_ncu();
   if (!ncu) {
@@ -140,7 +187,9 @@ result<void> cuda_profiler::count(const harness::profile_folder& folder, harness
 
 memory::profile cuda_profiler::finish() {
   const auto value = [&](const char* name) { return out_.signals.contains(name) ? out_.signals[name].value : 0.0; };
-  if (value("call_ns") > 0 && value("kernels_ns") > 0 && value("kernels") < most_profiled_kernels)
+  // Without a timeline the gaps are what the kernels' own times leave of a call.
+  if (!out_.signals.contains("launch_gap_share") && value("call_ns") > 0 && value("kernels_ns") > 0 &&
+      value("kernels") < most_profiled_kernels)
     set("launch_gap_share", std::max(0.0, 1 - value("kernels_ns") / value("call_ns")), "fraction of a call", "ncu, inside clock");
   out_.missing.push_back(
       {"nsys", "no timeline of host and device is taken: gaps are told from the difference of call and kernel times", ""});
@@ -169,6 +218,7 @@ result<memory::profile> profile_kernel(const problem& p, const std::string& sour
   profiler.take_resources(built->log);
   const harness::profile_run_spec spec = profiler.run_spec(built->library, options);
   if (auto done = profiler.time_calls(*folder, spec); !done) return tl::unexpected(done.error());
+  if (auto done = profiler.record_timeline(*folder, spec); !done) return tl::unexpected(done.error());
   if (options.stop != nullptr && options.stop->load()) return fail(fault::interrupted, "stopped while a kernel was profiled");
   if (auto done = profiler.count(*folder, spec); !done) return tl::unexpected(done.error());
   return profiler.finish();

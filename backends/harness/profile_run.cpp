@@ -122,6 +122,7 @@ result<profile_report> run_for_profile(const profile_folder& folder, const profi
                        spec.cores.size(), workspace_bytes, spec.warm_calls, spec.calls, spec.seconds, spec.sample ? 1 : 0,
                        folder.tensors());
     if (!spec.accelerator.driver.empty()) out << fmt::format("device {} {}\n", spec.accelerator.ordinal, spec.accelerator.driver.string());
+    if (!spec.timeline.empty()) out << fmt::format("timeline {}\n", spec.timeline.string());
     if (!out.flush()) return fail(fault::infrastructure, errno_text("writing a profile's manifest", errno));
   }
   std::error_code ignored;
@@ -158,6 +159,18 @@ result<profile_report> parse_profile_report(const std::string& text) {
       words >> report.cpu_ns;
     } else if (key == "event_ns") {
       words >> report.event_ns;
+    } else if (key == "device_kernels") {
+      words >> report.timeline.kernels;
+    } else if (key == "device_copies") {
+      words >> report.timeline.copies;
+    } else if (key == "device_busy_ns") {
+      words >> report.timeline.busy_ns;
+    } else if (key == "device_span_ns") {
+      words >> report.timeline.span_ns;
+    } else if (key == "host_syncs") {
+      words >> report.timeline.syncs;
+    } else if (key == "host_sync_ns") {
+      words >> report.timeline.sync_ns;
     } else if (key == "sample") {
       profile_sample s;
       words >> s.thread >> s.count >> std::hex >> s.offset >> std::dec;

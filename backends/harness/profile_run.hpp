@@ -44,6 +44,7 @@ struct profile_run_spec {
   std::filesystem::path library;     ///< shared object with `launch`
   std::vector<int> cores;            ///< affinity, OpenMP places and the number of threads
   std::vector<std::string> wrapper;  ///< profiler and its arguments; the runner's command is appended. Empty: the runner alone
+  std::filesystem::path timeline;    ///< CUPTI's library: record what the device does
   accelerator_access accelerator;    ///< with a driver: the tensors lie on a device
   std::vector<std::filesystem::path> readable;
   std::vector<std::pair<std::string, std::string>> environment;  ///< beyond the usual
@@ -63,12 +64,20 @@ struct profile_sample {
   std::string object;        ///< path inside the sandbox
 };
 
+/// What a device did during the counted calls and the synchronisation after them.
+struct device_timeline {
+  double kernels = 0, copies = 0;
+  double busy_ns = 0, span_ns = 0;  ///< something ran; from the first start to the last end
+  double syncs = 0, sync_ns = 0;    ///< the host waited for the device
+};
+
 struct profile_report {
   std::size_t calls = 0;
   double call_ns = 0;   ///< median by the process's own clock
   double wall_ns = 0;   ///< of all counted calls
   double cpu_ns = 0;    ///< of all threads meanwhile
   double event_ns = 0;  ///< a device's own time for them; 0 on the host
+  device_timeline timeline;
   std::vector<profile_sample> samples;
   std::string output;  ///< what the command printed, bounded
 };

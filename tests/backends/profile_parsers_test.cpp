@@ -183,6 +183,14 @@ TEST_CASE("a run's report is read back") {
   REQUIRE(report->samples.size() == 2);
   CHECK(report->samples[0].offset == 0x1f7da);
   CHECK(report->samples[0].object == "/lib/a b.so");
+  const auto device = harness::parse_profile_report(
+      "calls 20\ncall_ns 1\nwall_ns 20\ncpu_ns 2\nevent_ns 18\ndevice_kernels 320\ndevice_copies 0\ndevice_busy_ns 6e5\ndevice_span_ns "
+      "1.2e6\n"
+      "host_syncs 1\nhost_sync_ns 300\n");
+  REQUIRE(device.has_value());
+  CHECK(device->timeline.kernels == 320);
+  CHECK(device->timeline.busy_ns / device->timeline.span_ns == doctest::Approx(0.5));
+  CHECK(device->timeline.syncs == 1);
   CHECK_FALSE(harness::parse_profile_report("").has_value());
   CHECK_FALSE(harness::parse_profile_report("calls many\n").has_value());
   CHECK_FALSE(harness::parse_profile_report("calls 0\nwall_ns 1\n").has_value());

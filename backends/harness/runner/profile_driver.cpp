@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "backends/harness/kernsmith_kernel.h"
+#include "backends/harness/runner/device_timeline.hpp"
 #include "backends/harness/runner/profile_memory.hpp"
 #include "backends/harness/runner/stack_samples.hpp"
 
@@ -52,6 +54,7 @@ struct manifest {
   bool sample = false;
   std::string driver;  // of a device; empty: the host
   int ordinal = 0;
+  std::string timeline;  // CUPTI's library; empty: none is wanted
   std::vector<std::int64_t> axes;
   std::vector<std::unique_ptr<profile_tensor>> inputs, outputs;  // pinned: the tensors point into them
   std::string fault;                                             // what is wrong with it; empty: nothing
@@ -124,6 +127,8 @@ manifest read_manifest(const char* path) {
     } else if (key == "device") {
       line >> m.ordinal;
       std::getline(line >> std::ws, m.driver);
+    } else if (key == "timeline") {
+      std::getline(line >> std::ws, m.timeline);
     } else if (key == "axes") {
       for (std::int64_t extent = 0; line >> extent;) m.axes.push_back(extent);
     } else if (key == "input") {
@@ -164,6 +169,12 @@ int run_calls(const manifest& m, launch_function launch, ks_launch& context, pro
   const std::size_t at_once = std::min(memory.calls_at_once(), std::max<std::size_t>(m.calls, 1));
   times.calls_ns.reserve(m.calls);
   memory.begin();
+  if (!m.timeline.empty()) {
+    if (const char* why = start_timeline(m.timeline)) {
+      std::fprintf(stderr, "kernsmith-runner profile: recording a timeline: %s\n", why);
+      std::exit(1);
+    }
+  }
   if (m.sample) start_sampling();
   const double began_ns = clock_ns(CLOCK_MONOTONIC), cpu_began_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   double now_ns = began_ns;
@@ -193,6 +204,7 @@ bool write_report(const char* path, const manifest& m, run_times times) {
   const auto middle = times.calls_ns.begin() + static_cast<std::ptrdiff_t>(times.calls_ns.size() / 2);
   std::nth_element(times.calls_ns.begin(), middle, times.calls_ns.end());
   std::fprintf(report, "calls %zu\ncall_ns %.1f\nwall_ns %.1f\ncpu_ns %.1f\n", times.calls_ns.size(), *middle, times.wall_ns, times.cpu_ns);
+  if (!m.timeline.empty()) write_timeline(report);
   if (m.sample) write_samples(report);
   return std::fclose(report) == 0;
 }

@@ -8,7 +8,7 @@
 //     for warm N                  calls before anything is counted calls N  seconds S      at least N counted calls, going on until S
 //     seconds have passed sample 0|1              interrupt the threads every millisecond of CPU time and note where they are input DTYPE
 //     BYTES RANK EXTENT... PATH        contents are read from the file output DTYPE BYTES RANK EXTENT...
-// REPORT, likewise:
+// REPORT, likewise, and what device_timeline.hpp writes:
 //     calls N                 call_ns MEDIAN       wall_ns ALL          cpu_ns ALL_THREADS
 //     event_ns ALL            a device's own time for the calls
 //     sample THREAD COUNT OFFSET OBJECT            OFFSET in hexadecimal, from where the object was loaded
