@@ -21,30 +21,36 @@ struct tile {
 constexpr std::array tiles = {tile{64, 64, 1},   tile{64, 128, 1},  tile{64, 256, 1},  tile{128, 64, 2},  tile{128, 128, 2},
                               tile{128, 192, 2}, tile{128, 256, 2}, tile{192, 128, 3}, tile{192, 192, 3}, tile{256, 128, 2}};
 
-/// How long the model thinks a product takes, in units of one m64n64k64 product of one multiprocessor.
+/// How long the model thinks it takes, in units of one m64n64k64 product of 16-bit elements on one multiprocessor (about 75 ns). The
+/// factors were fitted to an H200.
 double cost_of(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model) {
+  constexpr double l2_bytes_per_product = 128 * 80;  // what one multiprocessor gets from L2 in the time of a product
+  constexpr double finish_products = 6;              // writing a tile out takes as long as multiplying it so many steps deep
+  constexpr double fill_steps = 6;                   // until the ring is full
+  constexpr double launch_products = 40;             // of the kernel that joins split sums
+  constexpr double one_at_a_time = 1.15;             // a lone warpgroup doesn't keep the tensor cores quite busy
+  constexpr double step_overhead = 0.4;
+  constexpr double cluster_overhead = 1.03;
   const gemm_sizes size = sizes_of(plan);
   const auto blocks = [](std::int64_t extent, std::int64_t unit) { return (extent + unit - 1) / unit; };
   const std::int64_t tile_count =
       blocks(size.rows, s.tile_m * s.cluster) * s.cluster * blocks(size.columns, s.tile_n) * size.batches * s.splits;
-  const std::int64_t waves = blocks(tile_count, model.multiprocessors / s.cluster * s.cluster);
-  const std::int64_t steps = blocks(blocks(size.depth, s.tile_k), s.splits);
-  const double products = static_cast<double>(s.products(plan).size());
-  const double work = static_cast<double>(s.tile_m * s.tile_n) / 4096.0;
-  // Small tiles fetch more per product than L2 gives: bytes of one step over what a multiprocessor gets while it multiplies 64 deep.
-  constexpr double l2_bytes_per_product = 128 * 48;
+  const auto waves = static_cast<double>(blocks(tile_count, model.multiprocessors / s.cluster * s.cluster));
+  const auto steps = static_cast<double>(blocks(blocks(size.depth, s.tile_k), s.splits));
+  const double work = static_cast<double>(s.tile_m * s.tile_n) / (64 * 64);
   const double rows_fetched = s.tile_m * s.left_planes(plan) + 1.0 * s.tile_n * s.right_planes(plan) / s.cluster;
+  const double alone = s.in_turn || s.consumers == 1 ? one_at_a_time + (s.promote > 0 ? 0.25 / s.promote : 0) : 1;
+  // Narrow products are bound by shared memory; 192 rows or columns were seen slower than both neighbours.
+  const double narrow = s.tile_n == 64 ? 1.15 : s.tile_n == 192 || s.consumers == 3 ? 1.1 : 1;
+  const double multiply = work * static_cast<double>(s.products(plan).size()) * alone * narrow + step_overhead;
   const double fetch = rows_fetched * row_bytes / l2_bytes_per_product;
-  const double step = std::max(work * products, fetch) * s.tile_k * plan.element_bytes() / row_bytes;
-  constexpr double fill_steps = 6;       // until the ring is full, and the way of the results out
-  constexpr double finish_products = 8;  // what writing a tile takes, when nothing hides it
-  const double finish = s.in_turn ? work : finish_products * work;
-  // Sums of parts go to memory and back; a product takes about 75 ns.
+  const double step = std::max(multiply, fetch) * s.tile_k * plan.element_bytes() / row_bytes;
+  const double finish = finish_products * work * (s.in_turn ? 1 : waves);  // in turn, all but the last are hidden
+  // Sums of parts go to memory and back.
   const double product_bytes = model.memory_gb_per_s * 0.9 * 75;
-  constexpr double launch_products = 40;
   const double parts = static_cast<double>(size.rows * size.columns * size.batches * s.splits);
   const double join = s.splits > 1 ? launch_products + parts * 2 * sizeof(float) / product_bytes : 0;
-  return static_cast<double>(waves) * (static_cast<double>(steps) * step + finish) + fill_steps * step + join;
+  return (waves * steps * step + finish + fill_steps * step) * (s.cluster > 1 ? cluster_overhead : 1) + join;
 }
 
 bool fits(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model) {
@@ -184,7 +190,7 @@ std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& g
   all.push_back(tile_decision(group + ".tile", best));
   all.push_back(turns_decision(group + ".turns", best));
   all.push_back(numeric(group + ".tile_k", {widest / 2, widest}, best.tile_k, "depth of one slot of the ring", 0.5));
-  all.push_back(numeric(group + ".stages", {2, 3, 4, 5, 6, 8}, best.stages, "slots of the ring in shared memory; as many as fit"));
+  all.push_back(numeric(group + ".stages", {2, 3, 4, 5, 6, 7, 8}, best.stages, "slots of the ring in shared memory; as many as fit"));
   all.push_back(numeric(group + ".cluster", {1, 2, 4}, best.cluster, "blocks that share the right operand's tiles", 2));
   all.push_back(numeric(group + ".band", {1, 2, 4, 8, 16, 32}, best.band, "tile rows walked together, for L2", 2));
   if (plan.element == matrix_element::integer8) return all;
@@ -235,7 +241,7 @@ void normalise_gemm(const gemm_plan& plan, const std::string& group, const simt_
   s.stages = most_stages(plan, s, model, s.stages);
   chosen[group + ".tile"] = s.tile_m * tile_code + s.tile_n;
   chosen[group + ".tile_k"] = s.tile_k;
-  chosen[group + ".stages"] = s.stages == 7 ? 6 : s.stages;
+  chosen[group + ".stages"] = s.stages;
   if (chosen.contains(group + ".promote")) chosen[group + ".promote"] = s.promote;
 }
 

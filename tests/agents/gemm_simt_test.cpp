@@ -1,0 +1,182 @@
+// Matrix products on tensor cores: which groups they take, what is decided, and that nvcc accepts what is written. That the numbers are
+// right only a device can tell: tests/bench/gemm_device.py.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <regex>
+
+#include "agents/synthesis/simt/gemm_grammar.hpp"
+#include "agents/synthesis/simt/gemm_plan.hpp"
+#include "agents/synthesis/simt/gemm_schedule.hpp"
+#include "simt_support.hpp"
+
+namespace kernsmith::agents::testing {
+namespace {
+
+constexpr std::int64_t shared_bytes_per_block = 227 << 10;
+
+std::string matrices(const std::string& left, const std::string& right, const std::string& result) {
+  return fmt::format("in a {}[M,K]\nin b {}[K,N]\nout c {}[M,N]", left, right, result);
+}
+
+problem product(const std::string& left, const std::string& right, const std::string& result,
+                const std::string& axes = "M=512 N=640 K=384") {
+  return small_problem(axes, matrices(left, right, result), "c[m,n] = sum(k: a[m,k] * b[k,n])");
+}
+
+std::optional<simt::gemm_plan> plan_of(const problem& p, dtype lowest = dtype::f32) {
+  const result<tensor_ir> ir = lower(p);
+  REQUIRE(ir.has_value());
+  static std::vector<tensor_ir> kept;  // a plan points into its IR
+  kept.reserve(64);
+  kept.push_back(*ir);
+  fusion_group group{"c", {}};
+  for (int id = 0; id < static_cast<int>(ir->statements.size()); ++id) group.statements.push_back(id);
+  return simt::plan_gemm(kept.back(), group, lowest);
+}
+
+std::string source_of(const generator& g, const assignment& chosen) {
+  const result<proposal> made = g.generate(chosen);
+  REQUIRE(made.has_value());
+  return made->source;
+}
+
+assignment with(const generator& g, const std::map<std::string, std::int64_t>& changes) {
+  assignment chosen = preferred_assignment(g.space());
+  for (const auto& [name, value] : changes) {
+    REQUIRE(chosen.contains(name));
+    chosen[name] = value;
+  }
+  return g.normalise(chosen);
+}
+
+std::int64_t constant_in(const std::string& source, const std::string& name) {
+  std::smatch found;
+  REQUIRE(std::regex_search(source, found, std::regex("[ ,]" + name + " = (\\d+)")));
+  return std::stoll(found[1]);
+}
+
+TEST_CASE("operands become as many planes as they have bits") {
+  const auto planes = [](const problem& p, dtype lowest = dtype::f32) {
+    const std::optional<simt::gemm_plan> plan = plan_of(p, lowest);
+    REQUIRE(plan.has_value());
+    return std::pair(plan->left.planes, plan->right.planes);
+  };
+  CHECK(planes(product("bf16", "bf16", "bf16")) == std::pair(1, 1));
+  CHECK(planes(product("f32", "f32", "f32")) == std::pair(3, 3));
+  CHECK(planes(product("f32", "bf16", "f32")) == std::pair(3, 1));
+  CHECK(planes(product("f16", "bf16", "f32")) == std::pair(2, 1));
+  CHECK(planes(product("f16", "f16", "f32")) == std::pair(1, 1));
+  CHECK(planes(product("f8e4m3", "f8e5m2", "f32")) == std::pair(1, 1));
+  CHECK(planes(product("f32", "f32", "f32"), dtype::bf16) == std::pair(1, 1));
+  const problem scaled = small_problem("M=64 N=64 K=64", "in a bf16[M,K]\nin g bf16[K]\nin b bf16[K,N]\nout c f32[M,N]",
+                                       "c[m,n] = sum(k: (a[m,k] * g[k]) * b[k,n])");
+  const std::pair<int, int> both = planes(scaled);
+  CHECK(both.first * both.second == 2);  // 8 + 8 bits on one side
+}
+
+TEST_CASE("what tensor cores can't do as precisely is left to others") {
+  CHECK(!plan_of(product("f64", "f64", "f64")));
+  CHECK(!plan_of(small_problem("M=64 K=64", "in a f32[M,K]\nin b f32[K]\nout c f32[M]", "c[m] = sum(k: a[m,k] * b[k])")));
+  CHECK(!plan_of(small_problem("M=64 N=64 K=64", matrices("i8", "i8", "i32"), "c[m,n] = i32(sum(k: i32(a[m,k]) * i32(b[k,n])))")));
+  CHECK(plan_of(product("bf16", "bf16", "f32")).has_value());
+  const std::unique_ptr<generator> old = cuda_generator(product("bf16", "bf16", "f32"), "sm_80");
+  CHECK(source_of(*old, preferred_assignment(old->space())).find("wgmma") == std::string::npos);
+}
+
+TEST_CASE("operands are read where they lie only when the copy engine can") {
+  const std::optional<simt::gemm_plan> plain = plan_of(product("bf16", "bf16", "bf16"));
+  REQUIRE(plain.has_value());
+  CHECK(plain->left.plain);
+  CHECK(!plain->left.along);
+  CHECK(plain->right.plain);
+  CHECK(plain->right.along);
+  CHECK(!plan_of(product("f8e4m3", "f8e4m3", "bf16"))->left.plain);
+  CHECK(!plan_of(product("f32", "f32", "f32"))->left.plain);
+}
+
+TEST_CASE("the source carries what was decided") {
+  const std::unique_ptr<generator> g = cuda_generator(product("bf16", "bf16", "bf16", "M=4096 N=4096 K=4096"));
+  const std::string source =
+      source_of(*g, with(*g, {{"c.tile", 128192}, {"c.stages", 3}, {"c.band", 16}, {"c.splits", 4}, {"c.cluster", 2}}));
+  CHECK(constant_in(source, "TILE_M") == 128);
+  CHECK(constant_in(source, "TILE_N") == 192);
+  CHECK(constant_in(source, "STAGES") == 3);
+  CHECK(constant_in(source, "BAND") == 16);
+  CHECK(constant_in(source, "SPLITS") == 4);
+  CHECK(constant_in(source, "CLUSTER") == 2);
+  CHECK(source.find("wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16") != std::string::npos);
+  CHECK(source.find("multicast::cluster") != std::string::npos);
+  CHECK(source.find("join_kernel") != std::string::npos);
+  CHECK(source.find("@") == std::string::npos);  // nothing left to fill in
+  const std::string alone = source_of(*g, with(*g, {{"c.splits", 1}, {"c.cluster", 1}}));
+  CHECK(alone.find("multicast::cluster") == std::string::npos);
+  CHECK(alone.find("join_kernel") == std::string::npos);
+}
+
+TEST_CASE("f32 is multiplied as sums of planes, smallest products first") {
+  const std::optional<simt::gemm_plan> plan = plan_of(product("f32", "f32", "f32"));
+  REQUIRE(plan.has_value());
+  simt::gemm_schedule s;
+  s.order = 2;
+  const std::vector<std::pair<int, int>> six = s.products(*plan);
+  CHECK(six.size() == 6);
+  CHECK(six.back() == std::pair(0, 0));
+  s.order = 4;
+  CHECK(s.products(*plan).size() == 9);
+  s.order = 1;
+  CHECK(s.products(*plan).size() == 3);
+  CHECK(s.left_planes(*plan) == 2);
+}
+
+TEST_CASE("whatever is asked for fits into shared memory and registers, and normalising twice changes nothing") {
+  for (const char* type : {"f32", "bf16", "f16"}) {
+    const std::unique_ptr<generator> g = cuda_generator(product(type, type, "f32"));
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+      const assignment chosen = random_assignment(*g, seed);
+      CAPTURE(describe(g->space(), chosen));
+      CHECK(g->normalise(chosen) == chosen);
+      const std::string source = source_of(*g, chosen);
+      const std::int64_t tile_m = constant_in(source, "TILE_M"), tile_n = constant_in(source, "TILE_N"),
+                         tile_k = constant_in(source, "TILE_K");
+      const std::int64_t slot = (constant_in(source, "LEFT_PLANES") * tile_m + constant_in(source, "RIGHT_PLANES") * tile_n) * tile_k * 2;
+      CHECK(constant_in(source, "STAGES") * slot + 1024 < shared_bytes_per_block);
+      CHECK(constant_in(source, "STAGES") >= 2);
+      const bool emulated = std::string(type) == "f32";
+      CHECK((source.find("PROMOTE") != std::string::npos || !emulated));
+      const std::int64_t consumers = constant_in(source, "CONSUMERS");
+      const std::int64_t sums = tile_m / consumers / 64 * tile_n / 2 * (source.find("PROMOTE") != std::string::npos ? 2 : 1);
+      CHECK(sums * consumers <= 384);
+    }
+  }
+}
+
+TEST_CASE("nvcc accepts every layout, batches, prologues and epilogues") {
+  if (nvcc_path().empty()) {
+    MESSAGE("skipped: no nvcc here");
+    return;
+  }
+  const std::vector<problem> problems = {
+      product("bf16", "bf16", "bf16"),
+      product("f32", "f32", "f32"),
+      small_problem("M=64 N=64 K=64", "in a f16[K,M]\nin b f16[N,K]\nout c f32[M,N]", "c[m,n] = sum(k: a[k,m] * b[n,k])"),
+      small_problem("B=2 S=32 T=48 H=3 D=64", "in q bf16[B,S,H,D]\nin k bf16[B,T,H,D]\nout c f32[B,H,S,T]",
+                    "c[b,h,s,t] = 0.125 * sum(d: q[b,s,h,d] * k[b,t,h,d])"),
+      small_problem(
+          "M=64 N=64 K=64",
+          "in a f8e4m3[M,K]\nin w bf16[N,K]\nin s f32[M]\nin bias f32[N]\nin r bf16[M,N]\nmid h f32[M,N]\nout c bf16[M,N]",
+          "h[m,n] = s[m] * sum(k: max(a[m,k], 0) * w[n,k]) + bias[n]\nc[m,n] = 0.5 * h[m,n] * (1 + erf(h[m,n] * 0.707)) + r[m,n]"),
+  };
+  for (const problem& p : problems) {
+    const std::unique_ptr<generator> g = cuda_generator(p);
+    for (const assignment& chosen : {preferred_assignment(g->space()), random_assignment(*g, 7)}) {
+      CAPTURE(describe(g->space(), chosen));
+      const std::string source = source_of(*g, chosen);
+      CHECK(source.find("wgmma") != std::string::npos);
+      CHECK(compile_with_nvcc(source) == "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kernsmith::agents::testing

@@ -1,0 +1,285 @@
+#!/usr/bin/env python3
+"""Matrix products of the CUDA rules on a device: right against float64 at awkward shapes, and timed beside PyTorch (cuBLAS).
+
+    gemm_device.py build EMIT FOLDER    here or there: sources by EMIT (the program emit_rules), compiled by nvcc into FOLDER
+    gemm_device.py check FOLDER         on the device: every layout, odd shapes, epilogues, infinities and NaNs
+    gemm_device.py time FOLDER          on the device: a table of microseconds, TFLOP/s and the ratio to PyTorch
+
+FOLDER is all that has to travel, beside this file. Times are medians of interleaved replays of CUDA graphs over three sets of buffers with
+random contents; errors are ||y - ref|| / ||ref|| with a float64 reference.
+"""
+import ctypes
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+HEADERS = pathlib.Path(__file__).resolve().parents[2] / "backends" / "harness"
+FLAGS = ["-O3", "-std=c++17", "-gencode=arch=compute_90a,code=sm_90a", "-cudart", "shared", "-shared", "-Xcompiler", "-fPIC"]
+
+# name: axes (in file order), inputs, outputs (name, dimensions, dtype), definition
+PLAIN = "MNK"
+
+
+def product(left, right, operands, result):
+    a, b = ("MK" if left == "n" else "KM"), ("KN" if right == "n" else "NK")
+    text = f"c[m,n] = sum(k: a[{','.join(a.lower())}] * b[{','.join(b.lower())}])"
+    return PLAIN, [("a", a, operands), ("b", b, operands)], [("c", "MN", result)], text, ""
+
+
+GELU = "h[m,n] = s[m] * sum(k: a[m,k] * w[n,k]) + bias[n]\ny[m,n] = 0.5 * h[m,n] * (1 + erf(h[m,n] * 0.7071067811865476)) + r[m,n]"
+PROBLEMS = {f"bf16_{l}{r}": product(l, r, "bf16", "bf16") for l in "nt" for r in "nt"}
+PROBLEMS |= {f"f32_{l}{r}": product(l, r, "f32", "f32") for l in "nt" for r in "nt"}
+PROBLEMS |= {
+    "f16_nt": product("n", "t", "f16", "f32"),
+    "f8_nt": product("n", "t", "f8e4m3", "bf16"),
+    "gelu": (PLAIN, [("a", "MK", "bf16"), ("w", "NK", "bf16"), ("bias", "N", "f32"), ("r", "MN", "bf16"), ("s", "M", "f32")],
+             [("y", "MN", "bf16")], GELU, '[intermediates.h]\ndtype = "f32"\n'),
+    "flat": ("BSKN", [("x", "BSK", "bf16"), ("w", "KN", "bf16"), ("bias", "N", "bf16")], [("y", "BSN", "bf16")],
+             "y[b,s,n] = max(sum(k: x[b,s,k] * w[k,n]) + bias[n], 0)", ""),
+    "batched": ("HSTD", [("q", "HSD", "bf16"), ("k", "HTD", "bf16")], [("c", "HST", "bf16")],
+                "c[h,s,t] = 0.125 * sum(d: q[h,s,d] * k[h,t,d])", ""),
+    "heads": ("BSTHD", [("q", "BSHD", "bf16"), ("k", "BTHD", "bf16")], [("c", "BHST", "f32")],
+              "c[b,h,s,t] = sum(d: q[b,s,h,d] * k[b,t,h,d])", ""),
+    "int8": (PLAIN, [("a", "MK", "i8"), ("b", "NK", "i8"), ("r", "M", "f32"), ("s", "N", "f32")], [("y", "MN", "f32")],
+             "acc[m,n] = i32(sum(k: i32(a[m,k]) * i32(b[n,k])))\ny[m,n] = f32(acc[m,n]) * r[m] * s[n]", '[intermediates.acc]\ndtype = "i32"\n'),
+}
+
+# What is timed: problem, extents of its axes.
+TIMED = [("bf16_nn", s) for s in [(4096,) * 3, (8192,) * 3, (2048,) * 3, (1024,) * 3, (4096, 4096, 1024), (512, 8192, 4096), (4095,) * 3]]
+TIMED += [("bf16_nt", s) for s in [(4096,) * 3, (16, 8192, 8192)]]
+TIMED += [("bf16_tn", (4096,) * 3), ("bf16_tt", (4096,) * 3)]
+TIMED += [("f32_nn", s) for s in [(4096,) * 3, (8192,) * 3, (2048,) * 3, (1024,) * 3, (4096, 4096, 1024)]] + [("f32_nt", (4096,) * 3)]
+TIMED += [("gelu", (4096,) * 3), ("gelu", (8192, 4096, 1024)), ("flat", (4, 1024, 4096, 4096)), ("batched", (32, 1024, 1024, 128))]
+TIMED += [("int8", (4096,) * 3), ("f8_nt", (4096,) * 3)]
+
+ODD = [(1, 1, 1), (17, 129, 33), (129, 1027, 17), (1025, 129, 1000), (64, 256, 64), (300, 200, 4095), (4096, 8, 8), (8, 4096, 4096)]
+ODD_OF = {
+    "batched": [(1, 1, 1, 1), (3, 17, 129, 33), (5, 200, 72, 64)],
+    "heads": [(1, 1, 1, 1, 1), (2, 65, 130, 3, 33), (2, 130, 65, 2, 64)],
+    "flat": [(1, 1, 1, 1), (3, 77, 129, 65), (2, 256, 512, 264)],
+}
+# Decisions that together walk every path of the emitter; checked for each problem that has them.
+WAYS = [
+    [],
+    ["tile=128128", "turns=1", "cluster=2", "stages=4", "band=2"],
+    ["tile=64128", "turns=1", "cluster=4", "stages=3", "promote=2"],
+    ["tile=128192", "turns=0", "cluster=2", "stages=2", "splits=4"],
+    ["tile=192128", "turns=0", "cluster=1", "tile_k=32", "splits=3"],
+    ["tile=256128", "turns=0", "cluster=2", "band=1"],
+]
+
+
+def problem_text(name, extents):
+    axes, inputs, outputs, text, more = PROBLEMS[name]
+    lines = [f'name = "{name}"', "[axes]"] + [f"{a} = {n}" for a, n in zip(axes, extents)]
+    for kind, tensors in (("inputs", inputs), ("outputs", outputs)):
+        for tensor, shape, dtype in tensors:
+            lines += [f"[{kind}.{tensor}]", "shape = [" + ", ".join(f'"{d}"' for d in shape) + "]", f'dtype = "{dtype}"']
+    return "\n".join(lines) + f'\n[definition]\ntext = """\n{text}\n"""\n{more}'
+
+
+def build(emit, folder):
+    jobs = [(f"time-{name}-{'x'.join(map(str, s))}", name, s, []) for name, s in TIMED]
+    for name in PROBLEMS:
+        usual = (256,) * len(PROBLEMS[name][0])
+        jobs += [(f"check-{name}-{i}", name, usual, way) for i, way in enumerate(WAYS) if name[-2:] != "tt" or i < 2]
+    folder.mkdir(parents=True, exist_ok=True)
+    listing = []
+    for label, name, extents, way in jobs:
+        toml, source = folder / f"{label}.toml", folder / f"{label}.cu"
+        toml.write_text(problem_text(name, extents))
+        known = [w for w in way if name != "int8" or not w.startswith(("splits", "promote", "tile_k"))]
+        decided = subprocess.run([emit, toml, source, *known], check=True, text=True, capture_output=True).stdout.split(": ", 1)[1].strip()
+        subprocess.run(["nvcc", *FLAGS, f"-I{HEADERS}", "-o", folder / f"{label}.so", source], check=True, capture_output=True)
+        source.unlink(), toml.unlink()
+        listing.append(f"{label}\t{name}\t{','.join(map(str, extents))}\t{decided}")
+    (folder / "listing").write_text("\n".join(listing) + "\n")
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("dtype", ctypes.c_int32), ("rank", ctypes.c_int32),
+                ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64))]
+
+
+class Launch(ctypes.Structure):
+    _fields_ = [("stream", ctypes.c_void_p), ("workspace", ctypes.c_void_p), ("workspace_bytes", ctypes.c_size_t), ("device", ctypes.c_int32),
+                ("threads", ctypes.c_int32), ("axes", ctypes.POINTER(ctypes.c_int64)), ("n_axes", ctypes.c_int32)]
+
+
+class Device:
+    """The kernels under PyTorch's eyes; imported only where there is a device."""
+
+    def __init__(self, folder):
+        import torch
+        self.torch, self.folder = torch, folder
+        self.types = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn, "i8": torch.int8}
+        self.codes = {torch.float32: 1, torch.float16: 2, torch.bfloat16: 3, torch.float8_e4m3fn: 4, torch.int8: 9}
+        self.workspace = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
+        torch.manual_seed(20)
+
+    def listing(self, kind):
+        for line in (self.folder / "listing").read_text().splitlines():
+            label, name, extents, decided = line.split("\t")
+            if label.startswith(kind):
+                library = ctypes.CDLL(str((self.folder / f"{label}.so").resolve()))
+                yield label, library, name, tuple(map(int, extents.split(","))), decided
+
+    def inputs(self, name, extents):
+        axes = dict(zip(PROBLEMS[name][0], extents))
+        make = lambda shape, t: self.torch.randint(-128, 128, shape, device="cuda", dtype=t) if t == self.torch.int8 else self.torch.randn(shape, device="cuda").to(t)
+        return [make([axes[d] for d in shape], self.types[t]) for _, shape, t in PROBLEMS[name][1]]
+
+    def outputs(self, name, extents):
+        """Poisoned, with poison behind."""
+        axes, made = dict(zip(PROBLEMS[name][0], extents)), []
+        for _, shape, t in PROBLEMS[name][2]:
+            dims = [axes[d] for d in shape]
+            count = 1
+            for d in dims:
+                count *= d
+            whole = self.torch.full((count + 256,), float("nan"), device="cuda", dtype=self.types[t])
+            made.append((whole, whole[:count].view(dims)))
+        return made
+
+    def call(self, library, name, extents, inputs, outputs):
+        numbers = lambda v: (ctypes.c_int64 * len(v))(*v)
+        wrap = lambda ts: (Tensor * len(ts))(*[Tensor(t.data_ptr(), self.codes[t.dtype], t.dim(), numbers(t.shape), numbers(t.stride())) for t in ts])
+        ins, outs = wrap(inputs), wrap([o for _, o in outputs])
+        launch = Launch(None, self.workspace.data_ptr(), self.workspace.numel(), 0, 1, numbers(extents), len(extents))
+
+        def go():
+            launch.stream = self.torch.cuda.current_stream().cuda_stream
+            return library.launch(ins, len(ins), outs, len(outs), ctypes.byref(launch))
+        go.keeps = inputs, outputs
+        return go
+
+    def reference(self, name, x):
+        """The definition over the tensors as they are: float64 tensors give the reference, others what PyTorch makes of it."""
+        torch = self.torch
+        if name == "gelu":
+            a, w, bias, r, s = x
+            h = s[:, None] * (a @ w.t()) + bias
+            return 0.5 * h * (1 + torch.erf(h * 0.7071067811865476)) + r
+        if name == "flat":
+            return torch.clamp_min(x[0] @ x[1] + x[2], 0)
+        if name == "batched":
+            return 0.125 * (x[0] @ x[1].transpose(1, 2))
+        if name == "heads":
+            return torch.einsum("bshd,bthd->bhst", x[0], x[1])
+        if name == "int8":
+            product_ = torch._int_mm(x[0], x[1].t()).float() if x[0].dtype == torch.int8 else x[0] @ x[1].t()
+            return product_ * x[2][:, None] * x[3]
+        layout = name.split("_")[1]
+        return (x[0] if layout[0] == "n" else x[0].t()) @ (x[1] if layout[1] == "n" else x[1].t())
+
+    def peer(self, name):
+        """The fastest that PyTorch does without writing a kernel; None where it has nothing of the kind."""
+        torch = self.torch
+        if name == "gelu":
+            return lambda a, w, bias, r, s: torch.nn.functional.gelu((a @ w.t()) * s[:, None] + bias).add_(r).bfloat16()
+        if name == "f8_nt":
+            one = torch.ones((), device="cuda")
+            return lambda a, b: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16)
+        if name == "batched":
+            return lambda q, k: torch.baddbmm(self.zero, q, k.transpose(1, 2), beta=0, alpha=0.125)
+        return None if name == "heads" else lambda *x: self.reference(name, x)
+
+    def error(self, got, reference):
+        return ((got.double() - reference).norm() / reference.norm().clamp_min(1e-30)).item()
+
+    def check_one(self, library, name, extents):
+        x, y = self.inputs(name, extents), self.outputs(name, extents)
+        code = self.call(library, name, extents, x, y)()
+        self.torch.cuda.synchronize()
+        if code:
+            return f"returned {code}"
+        whole, got = y[0]
+        if not self.torch.isnan(whole[got.numel():].float()).all():
+            return "wrote past the end"
+        reference = self.reference(name, [t.double() for t in x])
+        usual = self.reference(name, [t.float() for t in x]) if got.dtype == self.torch.float32 else reference.to(got.dtype)
+        mine, theirs = self.error(got, reference), self.error(usual, reference)
+        # f32 from narrow operands: PyTorch's f32 product may be exact where K is tiny, so a floor of a few roundings.
+        return "" if mine <= 2 * theirs + 5e-7 else f"error {mine:.1e}, PyTorch {theirs:.1e}"
+
+    def check_special(self, library, name, extents):
+        x, y = self.inputs(name, extents), self.outputs(name, extents)
+        x[0].view(-1)[3], x[0].view(-1)[2 * extents[2] + 1], x[1].view(-1)[5] = float("inf"), float("nan"), 3.3e38
+        self.call(library, name, extents, x, y)()
+        self.torch.cuda.synchronize()
+        got, want = y[0][1], self.reference(name, x)
+        close = (got == want) | (self.torch.isnan(got) & self.torch.isnan(want)) | ((got - want).abs() <= 1e-4 * want.abs() + 1e-4)
+        return "" if close.all() else "infinities, NaNs or huge values differ"
+
+    def check(self):
+        wrong = 0
+        for label, library, name, _, decided in self.listing("check"):
+            found = [(e, self.check_one(library, name, e)) for e in ODD_OF.get(name, ODD)]
+            if name.startswith("f32"):
+                found.append(("special", self.check_special(library, name, (40, 50, 70))))
+            bad = [f"{e}: {what}" for e, what in found if what]
+            wrong += bool(bad)
+            print(f"{label:20s} {'right at ' + str(len(found)) + ' shapes' if not bad else 'WRONG ' + '; '.join(bad)}  [{decided}]", flush=True)
+        return wrong
+
+    def graph(self, calls, count):
+        torch = self.torch
+        for call in calls:
+            call()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for i in range(count):
+                calls[i % len(calls)]()
+        return graph
+
+    def microseconds(self, graph, count):
+        begin, end = self.torch.cuda.Event(enable_timing=True), self.torch.cuda.Event(enable_timing=True)
+        begin.record(), graph.replay(), end.record(), end.synchronize()
+        return begin.elapsed_time(end) / count * 1e3
+
+    def time(self):
+        torch, rounds, buffers = self.torch, 7, 3
+        print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
+        print("| problem | shape | kernsmith us | TFLOP/s | PyTorch us | TFLOP/s | ratio | error | PyTorch's | decisions |")
+        print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+        self.zero = torch.zeros((), device="cuda", dtype=torch.bfloat16)
+        for label, library, name, extents, decided in self.listing("time"):
+            sets = [(self.inputs(name, extents), self.outputs(name, extents)) for _ in range(buffers)]
+            mine, peer = [self.call(library, name, extents, x, y) for x, y in sets], self.peer(name)
+            theirs = [(lambda x=x: peer(*x)) for x, _ in sets] if peer else mine
+            flops = 2
+            for n in extents:
+                flops *= n
+            code = mine[0]()
+            torch.cuda.synchronize()
+            reference = self.reference(name, [t.double() for t in sets[0][0]])
+            error, usual = self.error(sets[0][1][0][1], reference), self.error(peer(*sets[0][0]), reference) if peer else float("nan")
+            del reference
+            count = max(6, min(90, int(4e15 / (flops * 2))))
+            graphs = self.graph(mine, count), self.graph(theirs, count)
+            for g in graphs:
+                self.microseconds(g, count)
+            samples = [[self.microseconds(g, count) for g in graphs] for _ in range(rounds)]
+            a, b = (statistics.median(s[i] for s in samples) for i in (0, 1))
+            beside = f"{b:.1f} | {flops / b / 1e6:.0f} | {b / a:.2f}" if peer else "- | - | -"
+            print(f"| {name} | {'x'.join(map(str, extents))} | {a:.1f} | {flops / a / 1e6:.0f} | {beside} | {error:.1e} | {usual:.1e} | {decided}{' FAILED' if code else ''} |", flush=True)
+            del graphs, sets, mine, theirs
+        return 0
+
+
+def main():
+    if len(sys.argv) == 4 and sys.argv[1] == "build":
+        build(os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]))
+        return 0
+    if len(sys.argv) == 3 and sys.argv[1] in ("check", "time"):
+        device = Device(pathlib.Path(sys.argv[2]))
+        return 1 if (device.check() if sys.argv[1] == "check" else device.time()) else 0
+    print(__doc__)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
