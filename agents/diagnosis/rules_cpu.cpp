@@ -36,7 +36,7 @@ constexpr condition compute_supports[] = {
 // Far from the multiply-add peak, and still the units of the hottest loop are busy: divisions, functions, conversions, narrow vectors.
 constexpr condition ports_needs[] = {
     {"loop_busiest_port_share", above, 0.6, "one kind of execution unit works most of the time in the hottest loop"},
-    {"hot_block_share", above, 0.3, "the hottest loop is much of the kernel"},
+    {"modelled_share", above, 0.5, "the loop's model, which knows no cache misses, explains most of the time"},
     {"memory_fraction", below, 0.5, "memory is not what takes the time"},
     {"kernel_code_share", above, 0.5, "the time is spent in the kernel's own code"},
 };
@@ -126,6 +126,14 @@ constexpr condition imbalance_supports[] = {
     {"parallel_regions", below, 0.5, "no parallel region is ever started"},
 };
 
+// Threads that take turns with the larger part even out over many calls; the cores' idle time does not.
+constexpr condition idle_needs[] = {
+    {"idle_share", above, 0.25, "cores stand idle during a good part of the call"},
+    {"parallel_efficiency", below, 0.75, "more threads bring less than their share"},
+    {"fork_join_share", below, 0.1, "and not because starting them takes long"},
+    {"memory_fraction", below, 0.5, "nor because they share the memory"},
+};
+
 constexpr condition branch_needs[] = {
     {"branch_mispredictions", above, 8.0, "branches are guessed wrongly often"},
     {"memory_fraction", below, 0.6, "memory is not what takes the time"},
@@ -152,6 +160,7 @@ constexpr rule rules[] = {
     {bottleneck::launch_overhead, {"fork_join_share", 0.1, 0.6}, overhead_needs, overhead_supports, {}, 0.1},
     {bottleneck::synchronisation, {"thread_runtime_share", 0.1, 0.5}, waiting_needs, waiting_supports},
     {bottleneck::load_imbalance, {"thread_imbalance", 0.05, 0.4}, imbalance_needs, imbalance_supports},
+    {bottleneck::load_imbalance, {"idle_share", 0.1, 0.45}, idle_needs, {}, {}, 0.15},
     {bottleneck::branch_misprediction, {"branch_mispredictions", 4.0, 30.0}, branch_needs, branch_supports},
     {bottleneck::front_end, {"code_misses", 2.0, 20.0}, front_end_needs},
 };

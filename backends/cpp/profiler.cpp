@@ -11,6 +11,7 @@
 #include "backends/cpp/machine_facts.hpp"
 #include "backends/cpp/profile_assembly.hpp"
 #include "backends/cpp/profile_callgrind.hpp"
+#include "backends/cpp/profile_core_facts.hpp"
 #include "backends/cpp/profile_mca.hpp"
 #include "backends/cpp/profile_samples.hpp"
 #include "backends/cpp/toolchain.hpp"
@@ -31,33 +32,10 @@ constexpr double tool_timeout_s = 30;
 constexpr std::size_t least_samples = 50;
 constexpr int max_halvings = 40;
 constexpr double caches_overflown = 2;  // working set over second-level cache from where traffic beyond it tells something
-constexpr int fork_join_regions = 200;
-constexpr int simulated_calls = 2;  // one that warms the simulated caches, one that is counted
+constexpr int simulated_calls = 2;      // one that warms the simulated caches, one that is counted
 /// Valgrind 3.19 to 3.2x decode no AVX-512.
 const char* const simulated_march = "-march=x86-64-v3";
 const char* const profilers_remedy = "scripts/setup --with profilers";
-
-const char* const fork_join_source = R"kernel(#include "kernsmith_kernel.h"
-extern "C" int launch(const ks_tensor*, int, ks_tensor*, int, ks_launch* ctx) {
-  for (int64_t i = 0; i < ctx->axes[0]; ++i) {
-#pragma omp parallel
-    { asm volatile("" ::: "memory"); }
-  }
-  return 0;
-}
-)kernel";
-
-problem fork_join_problem() {
-  problem p;
-  p.name = "fork and join";
-  p.axes = {{"REGIONS", fork_join_regions}};
-  tensor_declaration out;
-  out.name = "nothing";
-  out.role = tensor_role::output;
-  out.shape = {dim{1, 0}};
-  p.tensors = {out};
-  return p;
-}
 
 class cpu_profiler {
  public:
@@ -73,7 +51,7 @@ class cpu_profiler {
  private:
   void take_roofline();
   result<void> run_native();
-  result<void> measure_fork_join();
+  void explain_by_model(const harness::profile_folder& folder, const fs::path& library);
   result<void> simulate();
   result<void> read_simulation(const fs::path& library, const harness::profile_folder& folder, const std::vector<std::int64_t>& axes);
   void note_simulation(const callgrind_profile& counted, const std::string& library, const workload_work& work);
@@ -123,19 +101,21 @@ void cpu_profiler::take_roofline() {
   set("peak_gflop_per_s", measured_.fingerprint.peak_gflop_per_s, "GFLOP/s", "roofline");
 }
 
-result<void> cpu_profiler::measure_fork_join() {
-  auto built = compiler_.build(fork_join_source);
-  if (!built) return tl::unexpected(built.error());
-  auto folder = harness::profile_folder::create(fork_join_problem(), {fork_join_regions}, options_.seed, scratch_);
-  if (!folder) return tl::unexpected(folder.error());
+/// How much of a real call of the simulated build the model of its hottest loop accounts for. The model knows no cache misses: where it
+/// explains little, busy units are not what the time goes to.
+void cpu_profiler::explain_by_model(const harness::profile_folder& folder, const fs::path& library) {
+  for (const char* needed : {"loop_ipc", "clock_ghz", "instructions", "kernel_instruction_share", "hot_block_share"}) {
+    if (!out_.signals.contains(needed)) return;
+  }
   harness::profile_run_spec spec;
-  spec.library = built->library;
-  spec.cores = options_.cores;
-  spec.seconds = 0.1;
-  auto report = harness::run_for_profile(*folder, spec);
-  if (!report) return tl::unexpected(report.error());
-  set("fork_join_ns", report->call_ns / fork_join_regions, "ns", "inside clock");
-  return {};
+  spec.library = library;
+  spec.cores = {options_.cores.front()};
+  spec.seconds = 0.2;
+  const auto report = harness::run_for_profile(folder, spec);
+  if (!report) return;
+  const auto value = [&](const char* name) { return out_.signals[name].value; };
+  const double loop_instructions = value("instructions") * value("kernel_instruction_share") * value("hot_block_share");
+  set("modelled_share", loop_instructions / value("loop_ipc") / value("clock_ghz") / report->call_ns, "fraction of a call", "llvm-mca");
 }
 
 /// The library as it is timed: all threads with samples, then one thread alone.
@@ -374,13 +354,18 @@ result<void> cpu_profiler::simulate() {
   if (lowered) out_.notes.push_back(fmt::format("simulated and modelled as built with {}: valgrind knows no AVX-512", simulated_march));
   out_.notes.push_back(fmt::format("simulated with one thread; caches {} KiB and {} KiB{}", caches.caches.data.bytes >> 10,
                                    caches.caches.second.bytes >> 10, caches.assumed ? " (assumed: the system does not say)" : ""));
-  return read_simulation(built->library, *folder, axes);
+  if (auto done = read_simulation(built->library, *folder, axes); !done) return done;
+  explain_by_model(*folder, built->library);
+  return {};
 }
 
 result<memory::profile> cpu_profiler::run() {
   take_roofline();
   if (auto done = run_native(); !done) return tl::unexpected(done.error());
-  if (auto done = measure_fork_join(); !done) return tl::unexpected(done.error());
+  const auto core = measure_core_facts(compiler_, options_.cores, scratch_);
+  if (!core) return tl::unexpected(core.error());
+  set("fork_join_ns", core->fork_join_ns, "ns", "inside clock");
+  if (core->clock_ghz > 0) set("clock_ghz", core->clock_ghz, "GHz", "inside clock");
   if (options_.stop != nullptr && options_.stop->load()) return fail(fault::interrupted, "stopped while a kernel was profiled");
   if (auto done = simulate(); !done) return tl::unexpected(done.error());
   const double regions = out_.signals.contains("parallel_regions") ? out_.signals["parallel_regions"].value : 1;

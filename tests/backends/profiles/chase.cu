@@ -5,7 +5,7 @@ __global__ void chase(const int32_t* next, const int32_t* start, int32_t* y, int
   const int64_t b = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (b >= walks) return;
   uint32_t at = static_cast<uint32_t>(start[b]);
-  for (int64_t s = 0; s < steps; ++s) at = static_cast<uint32_t>(next[at % static_cast<uint32_t>(n)]) + static_cast<uint32_t>(s);
+  for (int64_t s = 0; s < steps; ++s) at = static_cast<uint32_t>(next[(uint64_t{at} * static_cast<uint64_t>(n)) >> 32]) * 2654435761u + static_cast<uint32_t>(s);
   y[b] = static_cast<int32_t>(at);
 }
 
