@@ -90,7 +90,7 @@ enum class metric : std::uint8_t { latency, p90, p99, throughput };
 
 /// Source code a user hands over: reference, baseline or seed kernel.
 struct source_file {
-  std::string language;  ///< "c" | "cpp" | "cuda" | "opencl" | "python"
+  std::string language;  ///< "c" | "cpp" | "cuda" | "python"
   std::filesystem::path path;
   std::string text;
   std::string name;

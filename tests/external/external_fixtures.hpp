@@ -79,7 +79,8 @@ inline std::string kernel(const std::string& body, const std::string& before = "
          body + "\n  return 0;\n}\n";
 }
 
-inline const std::string honest_body = "  for (int64_t b = 0; b < B; ++b) for (int64_t n = 0; n < N; ++n) y[b * N + n] = 2 * x[b * N + n] + x[b * N];";
+inline const std::string honest_body =
+    "  for (int64_t b = 0; b < B; ++b) for (int64_t n = 0; n < N; ++n) y[b * N + n] = 2 * x[b * N + n] + x[b * N];";
 
 inline memory::evaluation evaluated(harness::evaluator& evaluator, const std::string& source, harness::effort how) {
   const auto built = value_of(evaluator.build(source));

@@ -92,13 +92,14 @@ TEST_CASE("the counter, the emulator and other memory are out of a kernel's reac
   CHECK(stopped("  __asm__ volatile(\"csrw minstret, zero\");\n"));
   CHECK(stopped("  __asm__ volatile(\"csrw pmpcfg0, zero\");\n"));
   CHECK(stopped("  __asm__ volatile(\"mret\");\n"));
-  CHECK(stopped("  *(volatile long*)0x80000000ul = 0;\n"));                        // the harness's own code
+  CHECK(stopped("  *(volatile long*)0x80000000ul = 0;\n"));                         // the harness's own code
   CHECK(stopped("  volatile long v = *(volatile long*)0x80001000ul; (void)v;\n"));  // and its memory
   CHECK(stopped("  volatile long v = *(volatile long*)0x0200bff8ul; (void)v;\n"));  // the timer
   // A request to the emulator: in user mode the three instructions are an ordinary breakpoint.
-  CHECK(stopped("  register long a0 __asm__(\"a0\") = 0x20; register long a1 __asm__(\"a1\") = 0;\n"
-                "  __asm__ volatile(\".balign 16\\n.option push\\n.option norvc\\nslli x0, x0, 0x1f\\nebreak\\nsrai x0, x0, 7\\n.option pop\" : : "
-                "\"r\"(a0), \"r\"(a1) : \"memory\");\n"));
+  CHECK(stopped(
+      "  register long a0 __asm__(\"a0\") = 0x20; register long a1 __asm__(\"a1\") = 0;\n"
+      "  __asm__ volatile(\".balign 16\\n.option push\\n.option norvc\\nslli x0, x0, 0x1f\\nebreak\\nsrai x0, x0, 7\\n.option pop\" : : "
+      "\"r\"(a0), \"r\"(a1) : \"memory\");\n"));
   // The harness's entry points are symbols of the same image; their code is not executable in user mode.
   CHECK(stopped("  host_call(1, 0);\n", "long host_call(long, void*);\n"));
 }

@@ -120,7 +120,7 @@ class across_emitter {
   std::int64_t rows_, unroll_;
   int inner_ = -1, blocked_ = -1;
   source_writer out_;
-  std::set<std::string> preludes_ = {"rvv", "scalar"};
+  std::set<std::string> preludes_ = {"rvv"};
   int fresh_ = 0;
 };
 

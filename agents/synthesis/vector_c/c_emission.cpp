@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "agents/synthesis/emission.hpp"
@@ -31,6 +32,12 @@ void write_lines(source_writer& out, const std::string& text) {
     out.line(text.substr(begin, end - begin));
     begin = end + 1;
   }
+}
+
+bool calls_scalar_prelude(const std::string& functions) {
+  static constexpr std::array names = {"ks_from_",     "ks_to_",     "ks_saturated(", "ks_clamped(",
+                                       "ks_absolute(", "ks_inside(", "ks_larger_",    "ks_smaller_"};
+  return std::any_of(names.begin(), names.end(), [&](const char* name) { return functions.find(name) != std::string::npos; });
 }
 
 std::string bytes_text(const tensor_ir& ir, const tensor_declaration& tensor) {
@@ -109,7 +116,10 @@ std::string pass_c_parameters(const tensor_ir& ir, const std::vector<int>& state
 std::string assemble_c_source(const std::string& problem_name, const vector_model& model, const tensor_ir& ir,
                               const std::vector<assembled_group>& groups) {
   std::set<std::string> preludes;
-  for (const assembled_group& group : groups) preludes.insert(group.code.preludes.begin(), group.code.preludes.end());
+  for (const assembled_group& group : groups) {
+    preludes.insert(group.code.preludes.begin(), group.code.preludes.end());
+    if (calls_scalar_prelude(group.code.functions)) preludes.insert("scalar");
+  }
   source_writer out;
   write_heading(out, problem_name, model, ir, groups);
   out.line("#include \"kernsmith_kernel.h\"");

@@ -187,25 +187,31 @@ std::string c_scalar::position(const index_expression& index, int skipped) const
   return text;
 }
 
+namespace {
+
+/// One dimension further in: so_far * extent + where.
+std::string nested(const std::string& so_far, const std::string& extent, const std::string& where) {
+  const auto wrapped = [](const std::string& text) { return text.find(' ') == std::string::npos ? text : "(" + text + ")"; };
+  if (so_far.empty() || so_far == "0") return where;
+  const std::string outer = fmt::format("{} * {}", wrapped(so_far), extent);
+  return where == "0" ? outer : fmt::format("{} + {}", outer, where);
+}
+
+}  // namespace
+
 std::string c_scalar::linear_index(int node, int skipped) const {
   const expression& e = s_.nodes[at(node)];
   const tensor_declaration& tensor = ir_.tensors[at(e.symbol)];
   std::string text;
-  for (std::size_t d = 0; d < e.indices.size(); ++d) {
-    const std::string where = position(e.indices[d], skipped);
-    const bool simple = where.find(' ') == std::string::npos;
-    text = text.empty() ? where : fmt::format("({}) * {} + {}", text, c_extent(ir_, tensor.shape[d]), simple ? where : "(" + where + ")");
-  }
+  for (std::size_t d = 0; d < e.indices.size(); ++d) text = nested(text, c_extent(ir_, tensor.shape[d]), position(e.indices[d], skipped));
   return text.empty() ? "0" : text;
 }
 
 std::string c_scalar::target_index(int skipped) const {
   const tensor_declaration& tensor = ir_.tensors[at(s_.target)];
   std::string text;
-  for (std::size_t d = 0; d < s_.target_indices.size(); ++d) {
-    const std::string where = s_.target_indices[d] == skipped ? "0" : index_name(s_.target_indices[d]);
-    text = text.empty() ? where : fmt::format("({}) * {} + {}", text, c_extent(ir_, tensor.shape[d]), where);
-  }
+  for (std::size_t d = 0; d < s_.target_indices.size(); ++d)
+    text = nested(text, c_extent(ir_, tensor.shape[d]), s_.target_indices[d] == skipped ? "0" : index_name(s_.target_indices[d]));
   return text.empty() ? "0" : text;
 }
 

@@ -162,7 +162,6 @@ class plain_grammar final : public group_grammar {
     emitted_group emitted;
     emitted.functions = plain_emitter(ir, group, chosen).function(group.statements);
     emitted.call = fmt::format("{}_plain({});\n", group.name, pass_c_parameters(ir, group.statements));
-    emitted.preludes = {"scalar"};
     const int target = ir.statements[static_cast<std::size_t>(group.statements[0])].target;
     if (ir.tensors[static_cast<std::size_t>(target)].role == tensor_role::intermediate) emitted.stored.push_back(target);
     return emitted;

@@ -54,6 +54,11 @@ class row_emitter {
   [[nodiscard]] const statement& of(const planned_statement& planned) const { return ir_.statements[at(planned.id)]; }
   [[nodiscard]] const std::string& tensor(int id) const { return ir_.tensors[at(id)].name; }
   [[nodiscard]] bool in_memory(int id) const { return ir_.tensors[at(id)].role == tensor_role::output || choices_.kept.contains(id); }
+  /// Where the strip's part of a statement's target lies.
+  [[nodiscard]] std::string place_of(const statement& s, int inner) const {
+    const std::string row = c_scalar(ir_, s).target_index(inner);
+    return row == "0" ? fmt::format("{} + {}", tensor(s.target), inner_) : fmt::format("{} + {} + {}", tensor(s.target), row, inner_);
+  }
   [[nodiscard]] std::string row_value(int id) const { return "ks_" + tensor(id); }
   [[nodiscard]] std::optional<operand> row_source(const expression& load) const;
   void row_map(const planned_statement& planned);
@@ -71,7 +76,7 @@ class row_emitter {
   std::string inner_;
   tensor_ir ir_;
   source_writer out_;
-  std::set<std::string> preludes_ = {"rvv", "scalar"};
+  std::set<std::string> preludes_ = {"rvv"};
   std::map<int, operand> in_strip_;  ///< vector intermediates of the strip being written
   int fresh_ = 0;
 };
@@ -101,8 +106,7 @@ operand row_emitter::value_of(strip& vectors, const planned_statement& planned, 
   if (const auto known = in_strip_.find(s.target); known != in_strip_.end()) return known->second;
   operand result;
   if (planned.level < level && in_memory(s.target)) {
-    const std::string row = c_scalar(ir_, s).target_index(planned.inner);
-    result = {true, vectors.keep(fmt::format("vle32_v_{}({} + {} + {}, vl)", names().f(), tensor(s.target), row, inner_))};
+    result = {true, vectors.keep(fmt::format("vle32_v_{}({}, vl)", names().f(), place_of(s, planned.inner)))};
   } else {
     result = value_in_strip(vectors, planned, level);
   }
@@ -165,8 +169,7 @@ void row_emitter::write_strip(int level) {
     if (planned.part == row_part::row_reduce) accumulate(vectors, planned, level);
     if (planned.part != row_part::vector_map || !in_memory(s.target)) continue;
     const std::string v = vectors.vector(value_of(vectors, planned, level));
-    out_.line(fmt::format("vse32_v_{}({} + {} + {}, {}, vl);", names().f(), tensor(s.target), c_scalar(ir_, s).target_index(planned.inner),
-                          inner_, v));
+    out_.line(fmt::format("vse32_v_{}({}, {}, vl);", names().f(), place_of(s, planned.inner), v));
   }
 }
 
