@@ -55,5 +55,16 @@ TEST_CASE("distances and other reductions of two operands") {
                  {{1, 1, 1}, {20, 30, 9}});
 }
 
+TEST_CASE("nvcc accepts products") {
+  if (nvcc_path().empty()) {
+    MESSAGE("skipped: no nvcc here");
+    return;
+  }
+  const problem p =
+      small_problem("M=1024 N=1024 K=512", "in a f64[M,K]\nin b f64[K,N]\nout c f64[M,N]", "c[m,n] = sum(k: a[m,k] * b[k,n]) + 1");
+  const std::unique_ptr<rules_generator> g = contraction_generator(p);
+  CHECK(compile_with_nvcc(g->generate(preferred_assignment(g->space()))->source) == "");
+}
+
 }  // namespace
 }  // namespace kernsmith::agents::testing

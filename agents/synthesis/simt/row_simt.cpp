@@ -323,8 +323,10 @@ class row_grammar final : public simt_grammar {
     while (chosen[prefix + "slices"] > 1 && threads * vector * bytes > static_shared_bytes && vector > 1) vector /= 2;
   }
 
-  guess first_guess(const simt_program& p) const {
+  guess first_guess(const simt_program& given) const {
     guess g;
+    simt_program p = given;
+    if (const std::optional<row::counted_search> search = row::find_search(given.rows)) p.rows = row::with_search(given.rows, *search);
     const bool across = !inner_lane(p) || (across_lane(p) && prefers_across(p));
     const row::plan plan = row::schedule(p.rows, row::plan_with(across ? row::lanes::across : row::lanes::inner));
     const int lane = across ? *across_lane(p) : *inner_lane(p);
