@@ -325,7 +325,7 @@ std::vector<fs::path> external_target_folders() {
   std::error_code failed;
   fs::path above = fs::read_symlink("/proc/self/exe", failed).parent_path();
   for (int level = 0; level < 4 && !above.empty() && above != above.root_path(); ++level, above = above.parent_path()) {
-    for (const char* place : {"docs/examples/external", "share/kernsmith/targets"}) {
+    for (const char* place : {"docs/examples/external", "share/docs/examples/external"}) {
       if (fs::is_directory(above / place, failed)) folders.push_back(above / place);
     }
   }

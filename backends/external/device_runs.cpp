@@ -10,14 +10,21 @@ namespace kernsmith::external {
 
 namespace {
 
-/// A kernel may use this much scratch space even where the naive baseline needs none.
+/// A kernel may use this much scratch space even where the problem is small.
 constexpr std::size_t least_workspace_bytes = std::size_t{1} << 20;
+/// As often as the naive baseline's intermediates: a kernel may split its own otherwise.
+constexpr std::size_t workspace_multiple = 2;
 
 }  // namespace
 
 std::size_t device_runs::workspace_for(const std::vector<device_call>& calls) const {
   std::size_t bytes = least_workspace_bytes;
-  for (const device_call& call : calls) bytes = std::max(bytes, naive_workspace_bytes(bench_.subject(), call.expected->axes));
+  for (const device_call& call : calls) {
+    const std::vector<std::int64_t>& axes = call.expected->axes;
+    const std::size_t intermediates = naive_workspace_bytes(bench_.subject(), axes);
+    const std::size_t copies = cpp::buffer_bytes(bench_.subject(), axes, cpp::output_form::native);
+    bytes = std::max(bytes, workspace_multiple * intermediates + copies);
+  }
   return bytes;
 }
 
