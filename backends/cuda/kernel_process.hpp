@@ -29,6 +29,10 @@ class kernel_process {
   /// Has the device switched to this process and its work done: what is timed next doesn't pay for it.
   [[nodiscard]] result<harness::call_result> touch(double timeout_s) { return call({}, timeout_s); }
   [[nodiscard]] result<void> forget_sets();
+  /// Has the process stand still until thaw() or the next call.
+  void freeze() {
+    if (runner_->alive()) (void)runner_->freeze();
+  }
   void thaw() { runner_->thaw(); }
   [[nodiscard]] bool stayed_frozen() const { return runner_->stayed_frozen(); }
   [[nodiscard]] std::vector<harness::executable_mapping> executable_mappings() const { return runner_->executable_mappings(); }

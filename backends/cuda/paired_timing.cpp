@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 
 namespace kernsmith::cuda {
@@ -17,6 +18,14 @@ constexpr std::uint64_t left_out_share = 2;
 /// An outside time can't be less than this share of what was measured, however slow an empty batch was.
 constexpr double least_share = 0.05;
 constexpr std::size_t flushes_of_cache = 2;
+/// Work that goes on after the answer shows when the verifier's own trivial work waits for it: by this much in the median, and by this
+/// share of the batch, over so many batches.
+constexpr double least_delay_ns = 60e3, delay_share = 0.1;
+constexpr std::size_t least_idle_samples = 6;
+
+double now_ns() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 }  // namespace
 
@@ -56,6 +65,28 @@ std::vector<device_buffers*> paired_timing::chosen(const std::vector<device_buff
 double paired_timing::per_call(const harness::call_result& call, kernel_process& process) const {
   const double net = std::max(call.wall_ns - process.empty_call_ns(), call.wall_ns * least_share);
   return net / static_cast<double>(batch_.size());
+}
+
+result<harness::call_result> paired_timing::timed_call(kernel_process& process, const std::vector<device_buffers*>& sets,
+                                                       std::vector<double>& idle_ns) {
+  auto called = process.call(sets, plan_.timeout_s);
+  if (!called || called->status != harness::call_status::ok) return called;
+  const double answered_ns = now_ns();
+  if (auto done = bench_.trusted().noop(); !done) return tl::unexpected(done.error());
+  idle_ns.push_back(now_ns() - answered_ns);
+  process.freeze();
+  return called;
+}
+
+check_result paired_timing::judge_idleness() const {
+  check_result check;
+  if (candidate_idle_ns_.size() < least_idle_samples || trusted_idle_ns_.size() < least_idle_samples) return check;
+  const double delay_ns = harness::median(candidate_idle_ns_) - harness::median(trusted_idle_ns_);
+  if (delay_ns < std::max(least_delay_ns, delay_share * harness::median(candidate_batch_ns_))) return check;
+  check.outcome = "cheating";
+  check.rule = "answers_early";
+  check.detail = fmt::format("{}: after its answers the device is at work for another {:.0f} us", w_.main.what, delay_ns * 1e-3);
+  return check;
 }
 
 result<void> paired_timing::make_ready(std::vector<device_buffers*>& sets, harness::poison pattern) {
@@ -101,9 +132,11 @@ result<std::optional<check_result>> paired_timing::run_candidate(harness::poison
   auto touched = candidate_.touch(plan_.timeout_s);
   if (!touched) return tl::unexpected(touched.error());
   if (touched->status != harness::call_status::ok) return failed(*touched);
-  auto called = candidate_.call(chosen(candidate_sets_), plan_.timeout_s, after_call::stands_still);
+  (void)candidate_.empty_call_ns();  // measured now: asked for later, it would set the process going
+  auto called = timed_call(candidate_, chosen(candidate_sets_), candidate_idle_ns_);
   if (!called) return tl::unexpected(called.error());
   if (called->status != harness::call_status::ok) return failed(*called);
+  candidate_batch_ns_.push_back(called->wall_ns);
   per_call_ns = per_call(*called, candidate_);
   if (!called->inside_ns.empty()) event_ns_ = harness::median(called->inside_ns);
   return std::optional<check_result>();
@@ -126,7 +159,8 @@ result<void> paired_timing::run_trusted(harness::poison pattern, double& per_cal
   if (auto ready = make_ready(trusted_sets_, pattern); !ready) return ready;
   auto touched = trusted_.process->touch(plan_.timeout_s);
   if (!touched) return tl::unexpected(touched.error());
-  auto called = trusted_.process->call(chosen(trusted_sets_), plan_.timeout_s, after_call::stands_still);
+  (void)trusted_.process->empty_call_ns();
+  auto called = timed_call(*trusted_.process, chosen(trusted_sets_), trusted_idle_ns_);
   if (!called) return tl::unexpected(called.error());
   if (called->status != harness::call_status::ok) return lost(*called);
   per_call_ns = per_call(*called, *trusted_.process);
@@ -281,6 +315,7 @@ result<check_result> paired_timing::block(int launch, harness::timing_block& out
   if (!first || !first->ok()) return first;
   auto second = pair(!candidate_first, true, out);
   if (!second || !second->ok()) return second;
+  if (check_result early = judge_idleness(); !early.ok()) return early;
   const device_state state = device_monitor::of(bench_.on()->description().uuid).look();
   states_.push_back(state);
   if (state.slowed_down()) {

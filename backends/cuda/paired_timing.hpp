@@ -63,6 +63,12 @@ class paired_timing {
   [[nodiscard]] result<check_result> judge_by_reference(harness::poison pattern);
   [[nodiscard]] result<check_result> surprise();
   [[nodiscard]] double per_call(const harness::call_result& call, kernel_process& process) const;
+  /// Calls the batch, then at once asks the device for a trivial piece of the verifier's own work, adds what that takes to `idle_ns`, and
+  /// has the process stand still. A device that is idle answers at once.
+  [[nodiscard]] result<harness::call_result> timed_call(kernel_process& process, const std::vector<device_buffers*>& sets,
+                                                        std::vector<double>& idle_ns);
+  /// `cheating` when the device is still at work after the candidate's answers, and not after the other leg's.
+  [[nodiscard]] check_result judge_idleness() const;
 
   workbench& bench_;
   workload_state& w_;
@@ -77,6 +83,7 @@ class paired_timing {
   std::uint64_t left_out_before_ = 0;
   std::uint64_t state_;
   std::int64_t checked_ = 0;
+  std::vector<double> candidate_idle_ns_, trusted_idle_ns_, candidate_batch_ns_;
   double event_ns_ = 0;
   std::vector<device_state> states_;
   int discarded_ = 0;
