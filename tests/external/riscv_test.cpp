@@ -112,6 +112,9 @@ TEST_CASE("a kernel can't take the place of the harness's own symbols or section
   CHECK(outcome("void machine_main(void) {}\n") == "build_failed");
   CHECK(outcome("void _start(void) {}\n") == "build_failed");
   CHECK(outcome("long host_call(long n, void* b) { (void)b; return n; }\n") == "build_failed");
+  CHECK(outcome("int run_in_user_mode(void) { return 0; }\n") == "build_failed");
+  // The borders of protected memory are the linker script's, whatever a kernel calls so.
+  CHECK(outcome("char user_data_end[1 << 20], user_code_begin[8], user_stack_top[8];\n") == "passed");
   // Code for a section of the harness's name lands among the kernel's own; nothing calls it there.
   CHECK(outcome("__attribute__((section(\".text.machine\"), used)) static void early(void) { __builtin_trap(); }\n") == "passed");
 }
