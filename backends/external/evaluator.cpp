@@ -25,7 +25,20 @@ constexpr std::size_t search_shapes = 3;
 constexpr std::size_t all_shapes = 100;
 /// A naive kernel's error may be this many budgets before the problem is refused.
 constexpr double hopeless_error = 25;
+constexpr std::size_t max_knowledge_entries = 16;
 constexpr double rounding_multiple = 4;  // a few units in the last place are any kernel's right
+
+/// Entries of the target's knowledge folder: its markdown files by name, without the suffix.
+std::vector<std::string> knowledge_ids(const std::filesystem::path& folder) {
+  std::vector<std::string> ids;
+  std::error_code failed;
+  if (folder.empty()) return ids;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    if (entry.path().extension() == ".md" && ids.size() < max_knowledge_entries) ids.push_back(entry.path().stem().string());
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -277,6 +290,7 @@ void external_evaluator::diagnose(const harness::built_kernel& kernel, std::size
   d.signals["memory_fraction"] = by_bytes;
   d.signals["compute_fraction"] = by_operations;
   d.roofline_fraction = std::min(1.0, std::max(by_bytes, by_operations));
+  d.knowledge = knowledge_ids(target().knowledge);
   d.bottleneck = d.roofline_fraction <= 0 ? "unknown" : by_bytes >= by_operations ? "memory" : "compute";
 }
 

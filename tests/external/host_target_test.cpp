@@ -38,6 +38,7 @@ TEST_CASE("counts that vary give a verdict by blocks, in the target's own unit")
   CHECK(e.unit == "ns");
   CHECK(e.workloads.at(0).verdict == "slower");
   CHECK(e.workloads.at(0).samples >= 16);
+  CHECK(e.diagnosis.signals.at("image_bytes") > 1000);  // what the profile's command reported
   CHECK(evaluated(*evaluator, kernel(honest_body + "\n  y[B * N] = 0;"), harness::effort::quick).outcome == "out_of_bounds");
   CHECK(evaluated(*evaluator, kernel(honest_body + "\n  ((float*)x)[0] += 1;"), harness::effort::quick).outcome == "input_modified");
   CHECK(evaluated(*evaluator, kernel("  __builtin_trap();"), harness::effort::quick).outcome == "crashed");

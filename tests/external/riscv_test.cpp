@@ -50,6 +50,8 @@ TEST_CASE("an honest kernel passes, and its instructions are counted exactly") {
   CHECK(e.workloads[0].ci95[0] == e.workloads[0].ci95[1]);
   CHECK(e.workloads[0].verdict == "faster");
   CHECK(e.speedup > 5);
+  REQUIRE(e.diagnosis.knowledge.size() >= 2);
+  CHECK(e.diagnosis.knowledge[0] == "riscv-rvv-facts");
   CHECK(e.workloads[0].median_ns < 600);
   const auto again = evaluated(shared_evaluator(), kernel(vector_body, "#include <riscv_vector.h>\n"), harness::effort::search);
   CHECK(again.workloads[0].median_ns == e.workloads[0].median_ns);
