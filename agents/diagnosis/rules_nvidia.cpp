@@ -71,8 +71,10 @@ constexpr condition launch_needs[] = {
 };
 constexpr condition launch_supports[] = {
     {"kernels", above, 3.0, "one call launches several kernels"},
-    {"host_waits", above, 0.5, "and the host waits for the device inside of a call"},
     {"waves", below, 0.5, "each fills a part of the device only"},
+};
+constexpr condition launch_contradicts[] = {
+    {"host_waits", above, 0.5, "the host waits for the device inside of a call: the gaps are of its making"},
 };
 // Without counters: a call that takes about what one launch costs, and far from the roofline.
 constexpr condition short_call_needs[] = {
@@ -172,7 +174,7 @@ constexpr rule rules[] = {
     // Causes before what they exhaust.
     {bottleneck::occupancy, {"theoretical_occupancy", 0.5, 0.1}, few_warps_needs, few_warps_supports, {}, 0.15},
     {bottleneck::occupancy, {"waves", 0.6, 0.05}, few_blocks_needs, {}, {}, -0.15},
-    {bottleneck::launch_overhead, {"launch_gap_share", 0.1, 0.6}, launch_needs, launch_supports, {}, 0.2},
+    {bottleneck::launch_overhead, {"launch_gap_share", 0.1, 0.6}, launch_needs, launch_supports, launch_contradicts, 0.2},
     {bottleneck::launch_overhead, {"call_event_ns", 10000, 3000}, short_call_needs},
     {bottleneck::bank_conflicts, {"bank_conflict_share", 0.1, 0.8}, bank_needs, bank_supports, {}, 0.2},
     {bottleneck::uncoalesced_access, {"worst_sector_use", 0.8, 0.25}, uncoalesced_needs, uncoalesced_supports, {}, 0.15},

@@ -188,6 +188,7 @@ TEST_CASE("a run's report is read back") {
       "1.2e6\n"
       "host_syncs 1\nhost_sync_ns 300\n");
   REQUIRE(device.has_value());
+  CHECK(device->event_ns == 18);
   CHECK(device->timeline.kernels == 320);
   CHECK(device->timeline.busy_ns / device->timeline.span_ns == doctest::Approx(0.5));
   CHECK(device->timeline.syncs == 1);

@@ -203,7 +203,8 @@ bool write_report(const char* path, const manifest& m, run_times times) {
   if (report == nullptr) return false;
   const auto middle = times.calls_ns.begin() + static_cast<std::ptrdiff_t>(times.calls_ns.size() / 2);
   std::nth_element(times.calls_ns.begin(), middle, times.calls_ns.end());
-  std::fprintf(report, "calls %zu\ncall_ns %.1f\nwall_ns %.1f\ncpu_ns %.1f\n", times.calls_ns.size(), *middle, times.wall_ns, times.cpu_ns);
+  std::fprintf(report, "calls %zu\ncall_ns %.1f\nwall_ns %.1f\ncpu_ns %.1f\nevent_ns %.1f\n", times.calls, *middle, times.wall_ns,
+               times.cpu_ns, times.event_ns);
   if (!m.timeline.empty()) write_timeline(report);
   if (m.sample) write_samples(report);
   return std::fclose(report) == 0;
