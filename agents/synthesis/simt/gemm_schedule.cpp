@@ -21,15 +21,16 @@ struct tile {
 constexpr std::array tiles = {tile{64, 64, 1},   tile{64, 128, 1},  tile{64, 256, 1},  tile{128, 64, 2},  tile{128, 128, 2},
                               tile{128, 192, 2}, tile{128, 256, 2}, tile{192, 128, 3}, tile{192, 192, 3}, tile{256, 128, 2}};
 
-/// How long the model thinks it takes, in units of one m64n64k64 product of 16-bit elements on one multiprocessor (about 75 ns). The
-/// factors were fitted to an H200.
+/// How long the model thinks it takes, in units of one m64n64k64 product of 16-bit elements on one multiprocessor. The factors were
+/// fitted to an H200.
 double cost_of(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model) {
+  constexpr double product_ns = 75;
   constexpr double l2_bytes_per_product = 128 * 80;  // what one multiprocessor gets from L2 in the time of a product
   constexpr double finish_products = 6;              // writing a tile out takes as long as multiplying it so many steps deep
   constexpr double fill_steps = 6;                   // until the ring is full
   constexpr double launch_products = 40;             // of the kernel that joins split sums
   constexpr double one_at_a_time = 1.15;             // a lone warpgroup doesn't keep the tensor cores quite busy
-  constexpr double step_overhead = 0.4;
+  constexpr double step_overhead = 0.4, tile_overhead = 3;
   constexpr double cluster_overhead = 1.03;
   const gemm_sizes size = sizes_of(plan);
   const auto blocks = [](std::int64_t extent, std::int64_t unit) { return (extent + unit - 1) / unit; };
@@ -43,14 +44,20 @@ double cost_of(const gemm_plan& plan, const gemm_schedule& s, const simt_model& 
   // Narrow products are bound by shared memory; 192 rows or columns were seen slower than both neighbours.
   const double narrow = s.tile_n == 64 ? 1.15 : s.tile_n == 192 || s.consumers == 3 ? 1.1 : 1;
   const double multiply = work * static_cast<double>(s.products(plan).size()) * alone * narrow + step_overhead;
-  const double fetch = rows_fetched * row_bytes / l2_bytes_per_product;
+  // With one row of tiles nothing is read twice, so memory feeds the ring instead of L2.
+  const double memory_bytes_per_product = model.memory_gb_per_s * 0.9 * product_ns;
+  const bool streams = size.rows <= s.tile_m * s.cluster;
+  const auto busy = static_cast<double>(std::min(tile_count, model.multiprocessors));
+  const double feed = streams ? std::min(memory_bytes_per_product / busy, l2_bytes_per_product) : l2_bytes_per_product;
+  const double fetch = rows_fetched * row_bytes / feed;
   const double step = std::max(multiply, fetch) * s.tile_k * plan.element_bytes() / row_bytes;
-  const double finish = finish_products * work * (s.in_turn ? 1 : waves);  // in turn, all but the last are hidden
+  const double sums = steps * step, finish = finish_products * work + tile_overhead;
+  // In turn, one warpgroup finishes while the other multiplies; the last tile is hidden by nothing.
+  const double tiles_time = s.in_turn ? waves * std::max(sums, (sums + finish) / 2) + finish : waves * (sums + finish);
   // Sums of parts go to memory and back.
-  const double product_bytes = model.memory_gb_per_s * 0.9 * 75;
   const double parts = static_cast<double>(size.rows * size.columns * size.batches * s.splits);
-  const double join = s.splits > 1 ? launch_products + parts * 2 * sizeof(float) / product_bytes : 0;
-  return (waves * steps * step + finish + fill_steps * step) * (s.cluster > 1 ? cluster_overhead : 1) + join;
+  const double join = s.splits > 1 ? launch_products + parts * 2 * sizeof(float) / memory_bytes_per_product : 0;
+  return (tiles_time + fill_steps * step) * (s.cluster > 1 ? cluster_overhead : 1) + join;
 }
 
 bool fits(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model) {
