@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <array>
-
 namespace kernsmith::cuda {
 
 namespace {
@@ -34,15 +32,11 @@ device_monitor::device_monitor(const std::string& uuid) {
   if (library == nullptr) return;
   status (*init)() = nullptr;
   status (*by_uuid)(const char*, void**) = nullptr;
-  status (*driver)(char*, unsigned) = nullptr;
   if (!find(library, "nvmlInit_v2", init) || !find(library, "nvmlDeviceGetHandleByUUID", by_uuid) ||
       !find(library, "nvmlDeviceGetClockInfo", clock_) || !find(library, "nvmlDeviceGetTemperature", temperature_) ||
-      !find(library, "nvmlDeviceGetPowerUsage", power_) || !find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", reasons_) ||
-      !find(library, "nvmlSystemGetDriverVersion", driver))
+      !find(library, "nvmlDeviceGetPowerUsage", power_) || !find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", reasons_))
     return;
   if (init() != 0) return;
-  std::array<char, 96> release{};
-  if (driver(release.data(), static_cast<unsigned>(release.size())) == 0) driver_release_ = release.data();
   void* handle = nullptr;
   if (by_uuid(uuid.c_str(), &handle) == 0) handle_ = handle;
 }

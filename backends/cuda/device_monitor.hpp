@@ -20,8 +20,6 @@ class device_monitor {
   /// For the device of a UUID ("GPU-..."). Without the library a monitor that knows nothing.
   [[nodiscard]] static device_monitor& of(const std::string& uuid);
   [[nodiscard]] device_state look() const;
-  [[nodiscard]] bool available() const { return handle_ != nullptr; }
-  [[nodiscard]] const std::string& driver_release() const { return driver_release_; }
 
  private:
   explicit device_monitor(const std::string& uuid);
@@ -31,7 +29,6 @@ class device_monitor {
   status (*temperature_)(void*, int, unsigned*) = nullptr;
   status (*power_)(void*, unsigned*) = nullptr;
   status (*reasons_)(void*, unsigned long long*) = nullptr;
-  std::string driver_release_;
 };
 
 }  // namespace kernsmith::cuda

@@ -38,7 +38,6 @@ class kernel_process {
   [[nodiscard]] std::vector<harness::executable_mapping> executable_mappings() const { return runner_->executable_mappings(); }
   [[nodiscard]] double cpu_ns() const { return runner_->cpu_ns(); }
   [[nodiscard]] bool alive() const { return runner_->alive(); }
-  [[nodiscard]] std::string output_tail() { return runner_->output_tail(); }
   /// Outside time of a batch without calls: the message, one tiny piece of work, the wait for it.
   [[nodiscard]] double empty_call_ns() { return runner_->empty_call_ns(); }
 

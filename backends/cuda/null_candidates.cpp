@@ -34,7 +34,7 @@ class null_trials {
   [[nodiscard]] result<void> must_fail(const std::string& what, const std::string& remedy);
   [[nodiscard]] result<void> answer_into(device_buffers& set);
   [[nodiscard]] result<bool> copy_first_input();
-  [[nodiscard]] result<bool> flatten();
+  [[nodiscard]] result<void> flatten();
   [[nodiscard]] result<bool> clear_tail();
   [[nodiscard]] result<bool> answer_others();
 
@@ -79,21 +79,20 @@ result<bool> null_trials::copy_first_input() {
 }
 
 /// Every output at its own mean (of its beginning, where it is large).
-result<bool> null_trials::flatten() {
+result<void> null_trials::flatten() {
   const device& on = *bench_.on();
   for (std::size_t o = 0; o < got_.outputs.size(); ++o) {
     const dtype type = got_.set.outputs[o].type;
     const std::size_t size = size_of(type), bytes = std::min(got_.outputs[o].bytes, most_mean_bytes) / size * size, count = bytes / size;
     std::vector<std::byte> host(bytes);
-    if (auto ok = on.check(on.api().copy_to_host(host.data(), got_.outputs[o].address, bytes), "reading an output"); !ok)
-      return tl::unexpected(ok.error());
+    if (auto ok = on.check(on.api().copy_to_host(host.data(), got_.outputs[o].address, bytes), "reading an output"); !ok) return ok;
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) sum += load_as_double(host.data(), i, type);
     std::uint64_t word = 0;
     for (std::size_t i = 0; i < sizeof word / size; ++i) store_from_double(&word, i, type, sum / static_cast<double>(count));
-    if (auto ok = bench_.trusted().fill(got_.outputs[o].address, got_.outputs[o].bytes, word); !ok) return tl::unexpected(ok.error());
+    if (auto ok = bench_.trusted().fill(got_.outputs[o].address, got_.outputs[o].bytes, word); !ok) return ok;
   }
-  return true;
+  return {};
 }
 
 /// False when the tails were zero before.
@@ -147,7 +146,7 @@ result<void> null_trials::run() {
   }
   if (auto ready = bench_.judging().prepare(*w_.main.oracle, got_, harness::poison::not_a_number()); !ready) return ready;
   if (auto answered = answer_into(got_); !answered) return answered;
-  if (auto flat = flatten(); !flat) return tl::unexpected(flat.error());
+  if (auto flat = flatten(); !flat) return flat;
   if (auto failed = must_fail("a kernel that writes the mean of the answer everywhere", tighten); !failed) return failed;
   if (auto answered = answer_into(got_); !answered) return answered;
   auto cleared = clear_tail();

@@ -53,7 +53,7 @@ class trusted_kernels {
   [[nodiscard]] result<std::string> touched_slack(const device_buffers& buffers, std::uint64_t word);
   /// For each pair: are all bytes the same? Aligned as for fill().
   [[nodiscard]] result<std::vector<bool>> same(const std::vector<byte_pair>& pairs);
-  /// Of the first `most_bytes` of each output from the place that `where` chooses; all by default.
+  /// Over all bytes. Equal for equal contents; contents that differ are as good as never taken for equal.
   [[nodiscard]] result<std::uint64_t> fingerprint(const std::vector<device_tensor>& tensors);
   [[nodiscard]] result<void> renew(const std::vector<renewal_item>& items);
   /// harness::compare on the device, all requests together.

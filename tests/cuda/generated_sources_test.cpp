@@ -29,8 +29,8 @@ std::optional<cuda::toolchain> compiler() {
 }
 
 /// One of each kind: elementwise chains, contractions, scans, gathers, arguments, rounding to narrow types.
-constexpr const char* examples[] = {"softmax", "matmul",         "cumsum",           "bucketise",
-                                       "group_quantise", "conv2d_bias_relu", "embedding_bag", "max_pool"};
+constexpr const char* examples[] = {"softmax",        "matmul",           "cumsum",        "bucketise",
+                                    "group_quantise", "conv2d_bias_relu", "embedding_bag", "max_pool"};
 
 }  // namespace
 
@@ -135,6 +135,16 @@ TEST_CASE("cuBLAS serves a plain product and refuses others") {
   const auto product = cuda::cublas_source(parse("c[m,n] = sum(k: a[m,k] * b[k,n])"));
   REQUIRE(product.has_value());
   CHECK(product->find("cublasGemmStridedBatchedEx") != std::string::npos);
+  if (const auto nvcc = compiler(); nvcc) {
+    const auto kernel = nvcc->build(*product, {}, {"-lcublas"}, timeout_s);
+    REQUIRE(kernel.has_value());
+    if (kernel->log.find("cannot find -lcublas") != std::string::npos) {
+      MESSAGE("not built: cuBLAS is not here");
+    } else {
+      INFO(kernel->log);
+      CHECK(kernel->outcome == "");
+    }
+  }
   const auto other = cuda::cublas_source(parse("c[m,n] = sum(k: a[m,k] + b[k,n])"));
   REQUIRE(!other.has_value());
   CHECK(other.error().kind == fault::bad_request);
