@@ -78,8 +78,15 @@ TEST_CASE("operands become as many planes as they have bits") {
 TEST_CASE("what tensor cores can't do as precisely is left to others") {
   CHECK(!plan_of(product("f64", "f64", "f64")));
   CHECK(!plan_of(small_problem("M=64 K=64", "in a f32[M,K]\nin b f32[K]\nout c f32[M]", "c[m] = sum(k: a[m,k] * b[k])")));
-  CHECK(!plan_of(small_problem("M=64 N=64 K=64", matrices("i8", "i8", "i32"), "c[m,n] = i32(sum(k: i32(a[m,k]) * i32(b[k,n])))")));
+  CHECK(!plan_of(small_problem("M=64 N=64 K=64", matrices("i32", "i32", "i32"), "c[m,n] = sum(k: a[m,k] * b[k,n])")));
   CHECK(plan_of(product("bf16", "bf16", "f32")).has_value());
+  const auto on_tensor_cores = [](const problem& p) {
+    const std::unique_ptr<generator> g = cuda_generator(p);
+    return source_of(*g, preferred_assignment(g->space())).find("wgmma") != std::string::npos;
+  };
+  CHECK(on_tensor_cores(product("bf16", "bf16", "f32", "M=16 N=640 K=384")));
+  CHECK(!on_tensor_cores(product("bf16", "bf16", "f32", "M=1 N=640 K=384")));
+  CHECK(!on_tensor_cores(product("f32", "f32", "f32", "M=16 N=640 K=384")));  // splitting b would take longer
   const std::unique_ptr<generator> old = cuda_generator(product("bf16", "bf16", "f32"), "sm_80");
   CHECK(source_of(*old, preferred_assignment(old->space())).find("wgmma") == std::string::npos);
 }
@@ -108,10 +115,22 @@ TEST_CASE("the source carries what was decided") {
   CHECK(source.find("wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16") != std::string::npos);
   CHECK(source.find("multicast::cluster") != std::string::npos);
   CHECK(source.find("join_kernel") != std::string::npos);
-  CHECK(source.find("@") == std::string::npos);  // nothing left to fill in
+  CHECK(!std::regex_search(source, std::regex("@[A-Z_]+@")));  // nothing left to fill in
   const std::string alone = source_of(*g, with(*g, {{"c.splits", 1}, {"c.cluster", 1}}));
   CHECK(alone.find("multicast::cluster") == std::string::npos);
   CHECK(alone.find("join_kernel") == std::string::npos);
+}
+
+TEST_CASE("bytes are multiplied exactly, along the depth") {
+  const std::optional<simt::gemm_plan> plan =
+      plan_of(small_problem("M=64 N=64 K=64", matrices("i8", "u8", "i32"), "c[m,n] = i32(sum(k: i32(a[m,k]) * i32(b[k,n])))"));
+  REQUIRE(plan.has_value());
+  CHECK(plan->element == simt::matrix_element::integer8);
+  CHECK(!plan->left.is_unsigned);
+  CHECK(plan->right.is_unsigned);
+  CHECK(plan->left.plain);
+  CHECK(!plan->right.plain);  // lies along the columns
+  CHECK(!plan->right.along);
 }
 
 TEST_CASE("f32 is multiplied as sums of planes, smallest products first") {
@@ -160,6 +179,7 @@ TEST_CASE("nvcc accepts every layout, batches, prologues and epilogues") {
       product("bf16", "bf16", "bf16"),
       product("f32", "f32", "f32"),
       small_problem("M=64 N=64 K=64", "in a f16[K,M]\nin b f16[N,K]\nout c f32[M,N]", "c[m,n] = sum(k: a[k,m] * b[n,k])"),
+      small_problem("M=64 N=64 K=64", matrices("u8", "i8", "i32"), "c[m,n] = i32(sum(k: i32(a[m,k]) * i32(b[k,n])))"),
       small_problem("B=2 S=32 T=48 H=3 D=64", "in q bf16[B,S,H,D]\nin k bf16[B,T,H,D]\nout c f32[B,H,S,T]",
                     "c[b,h,s,t] = 0.125 * sum(d: q[b,s,h,d] * k[b,t,h,d])"),
       small_problem(

@@ -1,9 +1,21 @@
 #include "agents/synthesis/simt/gemm_grammar.hpp"
 
+#include <algorithm>
+
 #include "agents/synthesis/simt/gemm_emit.hpp"
 
 namespace kernsmith::agents::simt {
 namespace {
+
+/// With fewer rows or columns, splitting the large operand into planes takes longer than multiplying it on ordinary cores.
+constexpr std::int64_t least_emulated = 64;
+/// One row is no matrix product but a row of dot products.
+constexpr std::int64_t least_rows = 2;
+
+bool worth_it(const gemm_plan& plan) {
+  const gemm_sizes size = sizes_of(plan);
+  return std::min(size.rows, size.columns) >= (plan.emulated() ? least_emulated : least_rows);
+}
 
 class gemm_grammar final : public simt_grammar {
  public:
@@ -12,7 +24,9 @@ class gemm_grammar final : public simt_grammar {
   std::string_view name() const override { return "gemm"; }
 
   bool accepts(const tensor_ir& ir, const fusion_group& group) const override {
-    return model().language == dialect::cuda && model().architecture == "sm_90a" && plan_gemm(ir, group, lowest_).has_value();
+    if (model().language != dialect::cuda || model().architecture != "sm_90a") return false;
+    const std::optional<gemm_plan> plan = plan_gemm(ir, group, lowest_);
+    return plan && worth_it(*plan);
   }
 
   std::vector<decision> decide(const tensor_ir& ir, const fusion_group& group) const override {
