@@ -2,7 +2,7 @@
 // kernels with a true difference (how often is it found, and is the sign right?). Prints markdown tables; needs an otherwise idle machine.
 //
 //   timing_power CACHE [--pairs 500] [--runs 20] [--effort search|final] [--only same|different] [--samples FILE]
-//               [--first 0]
+//               [--first 0] [--longest US]
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -73,7 +73,8 @@ std::string source_of(const work& w, double factor, int variant) {
 struct settings {
   std::filesystem::path cache;
   int pairs = 500, runs = 20;
-  std::size_t first = 0;  ///< position of the kernel to begin with; the others follow, in a ring
+  double longest_us = 1e9;  ///< kernels above are left out
+  std::size_t first = 0;    ///< position of the kernel to begin with; the others follow, in a ring
   std::string effort = "search", only;
   std::filesystem::path samples;  ///< one line of JSON per evaluation: which kernel, the true factor, the verdict, every block
   [[nodiscard]] cpp::effort how() const { return effort == "final" ? cpp::effort::final : cpp::effort::search; }
@@ -149,6 +150,7 @@ void same(const settings& s) {
   const int each = (s.pairs + static_cast<int>(all_work.size()) - 1) / static_cast<int>(all_work.size());
   for (std::size_t n = 0; n < all_work.size(); ++n) {
     const std::size_t i = (s.first + n) % all_work.size();
+    if (all_work[i].target_us > s.longest_us) continue;
     const auto e = open_for(all_work[i], s, i);
     counts verdicts;
     double ns = 0;
@@ -169,7 +171,7 @@ void different(const settings& s) {
   for (std::size_t n = 0; n < all_work.size(); ++n) {
     const std::size_t i = (s.first + n) % all_work.size();
     const work& w = all_work[i];
-    if (w.streams) continue;  // a pass more or less is not 3 %
+    if (w.streams || w.target_us > s.longest_us) continue;  // a pass more or less is not 3 %
     const auto e = open_for(w, s, i);
     for (const double factor : {1 / 1.03, 1.03, 1 / 1.1, 1.1, 2.0}) {
       counts verdicts;
@@ -193,6 +195,7 @@ int main(int argc, char** argv) {
   app.add_option("--runs", s.runs, "Runs per kernel and difference")->check(CLI::PositiveNumber);
   app.add_option("--effort", s.effort)->check(CLI::IsMember({"search", "final"}));
   app.add_option("--samples", s.samples, "A file to append every block to, one line of JSON per evaluation");
+  app.add_option("--longest", s.longest_us, "Leave out kernels of more microseconds than this");
   app.add_option("--first", s.first, "Position of the kernel to begin with");
   app.add_option("--only", s.only)->check(CLI::IsMember({"same", "different"}));
   CLI11_PARSE(app, argc, argv);
