@@ -18,8 +18,7 @@ const std::vector<std::string>& examples() {
 }
 
 TEST_CASE("examples are right under emulation") {
-  constexpr std::size_t shapes = 5;
-  constexpr int random_assignments = 1;
+  constexpr std::size_t shapes = 4;
   for (const std::string& file : examples()) {
     CAPTURE(file);
     const problem p = example_problem(file);
@@ -27,7 +26,7 @@ TEST_CASE("examples are right under emulation") {
     options.allowed = {1e-4, 3e-3};
     if (p.tensors[static_cast<std::size_t>(p.outputs().back())].type == dtype::f8e4m3) options.allowed = {0.02, 0.13};
     if (p.tensors[static_cast<std::size_t>(p.outputs().back())].type == dtype::bf16) options.allowed = {};
-    check_emulated(p, edge_axes(p, shapes), random_assignments, options);
+    check_emulated(p, edge_axes(p, shapes), 0, options);  // other assignments: simt_row_test.cpp
   }
 }
 

@@ -277,9 +277,7 @@ class row_grammar final : public simt_grammar {
     return found == chosen.end() ? otherwise : found->second;
   }
 
-  static bool prefers_across(const simt_program& p) {
-    return row::lane_cost(p.rows, row::lanes::across) < row::lane_cost(p.rows, row::lanes::inner);
-  }
+  static bool prefers_across(const simt_program& p) { return access_cost(p, *across_lane(p)) < access_cost(p, *inner_lane(p)); }
 
   static bool is_across(const simt_program& p, const std::string& prefix, const assignment& chosen) {
     if (!inner_lane(p)) return true;
@@ -333,6 +331,7 @@ class row_grammar final : public simt_grammar {
     const row_traffic traffic = traffic_along(p, lane);
     // Whole accesses of the narrowest tensor, as long as the widest takes no more than two.
     g.vector = std::max<std::int64_t>(1, std::min(access_bytes / traffic.narrowest, 2 * access_bytes / traffic.widest));
+    if (p.rows.search) g.vector *= 2;  // more steps down the tree side by side
     g.stream_stores = writes_much(p);
     if (across)
       guess_across(p, plan, g);
@@ -365,6 +364,7 @@ class row_grammar final : public simt_grammar {
     for (const int c : plan.sweeps[0].over) swept = std::max(swept, p.typical({c}));
     g.slices = std::clamp<std::int64_t>(power_at_least(missing), 1, 16);
     g.slices = std::min(g.slices, power_at_least(std::max<std::int64_t>(1, swept / 4)));
+    if (g.slices < 8) g.threads = 128;
     constexpr std::int64_t steps_per_thread = 8;
     g.splits = std::clamp<std::int64_t>(missing / g.slices, 1, std::max<std::int64_t>(1, swept / (g.slices * steps_per_thread)));
   }
@@ -383,7 +383,10 @@ class row_grammar final : public simt_grammar {
     const bool finds_positions = std::any_of(p.rows.statements.begin(), p.rows.statements.end(), [](const row::row_statement& s) {
       return s.reducer == reduction::argmax || s.reducer == reduction::argmin;
     });
-    if (finds_positions) g.vectors = 16;  // merging positions over threads costs more than finding them
+    if (finds_positions) {  // merging positions over threads costs more than finding them
+      g.vectors = 16;
+      g.vector *= 2;
+    }
     if (traffic.kept_tensors > 1) g.vectors = std::max<std::int64_t>(1, g.vectors / 2);
     const std::int64_t most = 1024;
     while (g.vectors < 16 && packs > g.vectors * most) g.vectors *= 2;
@@ -393,6 +396,8 @@ class row_grammar final : public simt_grammar {
     constexpr std::int64_t roomy_bytes = 112, roomy_threads = 512, most_cluster = 8;
     const std::int64_t longest = p.typical({lane}) * traffic.kept_bytes_per_element;
     while (g.cluster < most_cluster && longest > roomy_bytes * roomy_threads * g.cluster) g.cluster *= 2;
+    // Small elements make more arithmetic of the same bytes than the few threads beside a kept row hide.
+    if (g.cluster > 1 && traffic.widest <= 2) g.keep = keeping::again;
     g.block = threads >= model().warp_size ? 128 : 512;
     if (can_split(p, plan) && rows < 2 * model().multiprocessors) {
       constexpr std::int64_t blocks_per_multiprocessor = 8;

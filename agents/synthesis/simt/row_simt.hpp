@@ -67,7 +67,10 @@ struct tile_code {
 [[nodiscard]] tile_code write_tile(const simt_program& p, const across_choice& choice);
 [[nodiscard]] row_code write_across(const simt_program& p, const across_choice& choice);
 
-/// Bytes that a row keeps between sweeps (of its longest workload), and the widest element of a packed tensor.
+/// Transactions per element, roughly, when neighbouring threads take neighbours along `lane`.
+[[nodiscard]] double access_cost(const simt_program& p, int lane);
+
+/// What a row keeps between sweeps, and the sizes of its packed elements.
 struct row_traffic {
   std::int64_t kept_bytes_per_element = 0;
   int kept_tensors = 0;

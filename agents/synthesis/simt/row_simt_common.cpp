@@ -43,6 +43,20 @@ bool can_split(const simt_program& p, const row::plan& plan) {
   return true;
 }
 
+double access_cost(const simt_program& p, int lane) {
+  constexpr double neighbours = 1, same = 0.25, apart = 8;
+  const auto cost_of = [](row::access a) { return a == row::access::contiguous ? neighbours : a == row::access::absent ? same : apart; };
+  double cost = 0;
+  for (const row::row_statement& s : p.rows.statements) {
+    for (const expression& e : s.nodes)
+      if (e.kind == expression_kind::load && p.rows.written_by(e.symbol) < 0) cost += cost_of(row::access_of(p.rows, s, e, lane));
+    if (!s.stored) continue;
+    const bool along = std::find(s.target.begin(), s.target.end(), lane) != s.target.end();
+    cost += !along ? same : s.target.back() == lane ? neighbours : apart;
+  }
+  return cost;
+}
+
 row_traffic traffic_along(const simt_program& p, int lane) {
   row_traffic traffic;
   const auto note = [&](std::int64_t bytes) {
