@@ -10,6 +10,7 @@
 #include "backends/cpp/conduct.hpp"
 #include "backends/cpp/edge_cases.hpp"
 #include "backends/cpp/machine_peaks.hpp"
+#include "backends/cpp/samples.hpp"
 #include "backends/cpp/strict_checks.hpp"
 #include "backends/cpp/work_model.hpp"
 #include "backends/cpp/workbench.hpp"
@@ -74,7 +75,6 @@ class cpu_evaluator final : public evaluator {
   [[nodiscard]] double check_timeout_s(const workload_state& w) const;
   void state_precision_limit(workload_state& w);
   result<workload_state*> workload_for_control();
-  void note_samples(const std::vector<workload_measurement>& measured);
 
   std::unique_ptr<workbench> bench_;
   edge_cases edges_;
@@ -278,23 +278,7 @@ void cpu_evaluator::finish_measured(const built_kernel& kernel, effort how, std:
   if (how != effort::quick && !control_verdict_.empty() && control_verdict_ != "no_difference") e.timing.status = "unproven";
   e.diagnosis = diagnose(work_[longest], measured[longest].timing.median_ns, peaks_, bench_->facts().last_level_cache_bytes);
   if (how != effort::quick && e.speedup > best_.speedup) best_ = {kernel.library, e.speedup, per_workload, std::nullopt};
-  note_samples(measured);
-}
-
-void cpu_evaluator::note_samples(const std::vector<workload_measurement>& measured) {
-  samples_ = {{"schema", "kernsmith.samples/1"}, {"unit", "ns per call, outside clock"}, {"workloads", nlohmann::json::array()}};
-  for (const workload_measurement& m : measured) {
-    nlohmann::json blocks = nlohmann::json::array();
-    for (const harness::timing_block& block : m.blocks) {
-      blocks.push_back({{"launch", block.launch}, {"candidate", block.candidate_ns}, {"baseline", block.baseline_ns}});
-    }
-    samples_["workloads"].push_back({{"axes", m.timing.axes},
-                                     {"stopping_rule", m.stopping_rule},
-                                     {"interleaved", m.paired},
-                                     {"stopped_early", m.stopped_early},
-                                     {"blocks", std::move(blocks)},
-                                     {"cold", m.cold_ns}});
-  }
+  samples_ = samples_of(measured);
 }
 
 result<memory::evaluation> cpu_evaluator::evaluate(const built_kernel& kernel, effort how) {

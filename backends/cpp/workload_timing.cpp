@@ -207,6 +207,8 @@ result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timi
   while (!rule.done(progress)) {
     if (bench.stopped()) return fail(fault::interrupted, "stopped while a candidate was timed");
     harness::timing_block block;
+    block_conditions conditions;
+    conditions.before = read_processor_state(bench.options().cores);
     auto done = timing.block(launch, block);
     if (!done) return tl::unexpected(done.error());
     if (!done->ok()) {
@@ -214,7 +216,9 @@ result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timi
       return {};
     }
     if (m.paired) keep_baseline_block(w.baselines.front(), block.baseline_ns);
+    conditions.after = read_processor_state(bench.options().cores);
     m.blocks.push_back(std::move(block));
+    m.conditions.push_back(conditions);
     ++progress.blocks;
     progress.spent_s = bench.clock().kernel_s - began_s;
     progress.relative_width = progress_width(m);

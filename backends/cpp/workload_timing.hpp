@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "backends/cpp/paired_timing.hpp"
+#include "backends/cpp/processor_state.hpp"
 #include "backends/cpp/workbench.hpp"
 #include "backends/harness/statistics.hpp"
 
@@ -35,10 +36,16 @@ struct timing_limits {
 /// Starts a fresh process of the candidate.
 using process_starter = std::function<result<kernel_process>()>;
 
+/// How the processor ran before and after a block.
+struct block_conditions {
+  processor_state before, after;
+};
+
 struct workload_measurement {
   memory::workload_timing timing;
   harness::ratio_estimate ratio;
   std::vector<harness::timing_block> blocks;
+  std::vector<block_conditions> conditions;  ///< parallel to the blocks
   std::vector<double> cold_ns;
   std::string stopping_rule;
   bool paired = false;

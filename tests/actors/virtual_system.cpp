@@ -57,7 +57,7 @@ class fake_evaluator final : public harness::evaluator {
     return e;
   }
 
-  std::vector<memory::baseline_timing> baselines() override { return {{"naive", {}}}; }
+  std::vector<memory::baseline_timing> baselines() override { return {{"naive", "time", "ns", {}}}; }
   result<memory::control_result> control() override { return memory::control_result{"no_difference", 1.0, {0.99, 1.01}}; }
   memory::fingerprint machine() const override {
     memory::fingerprint f;

@@ -83,8 +83,8 @@ inline transport::session_records finished_session() {
   s.wall_s = 60;
   s.fingerprint = {"Imaginary CPU", "x86-64-v4", "Linux 6.1", "g++ 12.2.0", "-O3 -march=native -fopenmp",
                    "Debian 12",     8,           "unknown",   40,           900};
-  s.baselines = {{"naive", {sample_workload(4096, 2e6, 0), sample_workload(37, 3e4, 0)}},
-                 {"openblas", {sample_workload(4096, 1e6, 0), sample_workload(37, 1.5e4, 0)}}};
+  s.baselines = {{"naive", "time", "ns", {sample_workload(4096, 2e6, 0), sample_workload(37, 3e4, 0)}},
+                 {"openblas", "time", "ns", {sample_workload(4096, 1e6, 0), sample_workload(37, 1.5e4, 0)}}};
   s.control = {"no_difference", 1.001, {0.995, 1.007}};
   r.candidates = {made_candidate(0, {}, "draft"), made_candidate(1, {"cand-000000000000"}, "mutate"),
                   made_candidate(2, {"cand-000000000001"}, "mutate"),

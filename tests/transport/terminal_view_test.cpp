@@ -146,8 +146,8 @@ TEST_CASE("plain lines, one per evaluation") {
 }
 
 TEST_CASE("the result table") {
-  const std::vector<result_row> rows{{"softmax", "cpp/x86-64-v4", "cand-1", "budget", 3.456, {3.4, 3.5}, 96, 200},
-                                     {"cumsum", "cpp/x86-64-v4", "", "exhausted", 0, {}, 7, 12}};
+  const std::vector<result_row> rows{{"softmax", "cpp/x86-64-v4", "cand-1", "budget", "ns", 3.456, {3.4, 3.5}, 96, 200},
+                                     {"cumsum", "cpp/x86-64-v4", "", "exhausted", "ns", 0, {}, 7, 12}};
   CHECK(joined(result_table(rows)) ==
         "problem  target         best   95 % interval  evaluations  stopped by  time\n"
         "softmax  cpp/x86-64-v4  3.46x  [3.40, 3.50]   96           budget      3 m 20 s\n"
