@@ -376,7 +376,9 @@ class row_grammar final : public simt_grammar {
     const std::int64_t packs = std::max<std::int64_t>(1, n / g.vector);
     // A warp holds short rows without a barrier; longer ones are spread over as many threads as keep several accesses each.
     constexpr std::int64_t warp_accesses = 8, moderate_packs = 1024;
-    g.vectors = packs <= model().warp_size                   ? 1
+    constexpr std::int64_t thread_packs = 2;  // a row that one thread takes whole
+    g.vectors = packs <= thread_packs                        ? thread_packs
+                : packs <= model().warp_size                 ? 1
                 : packs <= warp_accesses * model().warp_size ? warp_accesses
                 : packs <= moderate_packs                    ? 2
                                                              : 4;
@@ -397,7 +399,7 @@ class row_grammar final : public simt_grammar {
     const std::int64_t longest = p.typical({lane}) * traffic.kept_bytes_per_element;
     while (g.cluster < most_cluster && longest > roomy_bytes * roomy_threads * g.cluster) g.cluster *= 2;
     // Small elements make more arithmetic of the same bytes than the few threads beside a kept row hide.
-    if (g.cluster > 1 && traffic.widest <= 2) g.keep = keeping::again;
+    if (traffic.widest <= 2) g.cluster = 1;
     g.block = threads >= model().warp_size ? 128 : 512;
     if (can_split(p, plan) && rows < 2 * model().multiprocessors) {
       constexpr std::int64_t blocks_per_multiprocessor = 8;

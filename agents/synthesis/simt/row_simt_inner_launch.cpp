@@ -33,6 +33,8 @@ std::optional<inner_writer::configuration> inner_writer::place(std::int64_t n, s
   const auto kept_bytes = [&](const configuration& c) { return c.items * choice_.vector * kept_bytes_per_element; };
   const std::int64_t limit = clusters() > 1 ? crowded_threads * clusters() : most_threads;
   std::int64_t threads = std::clamp<std::int64_t>(round_up_to_power((packs + choice_.vectors - 1) / choice_.vectors), 1, limit);
+  // Small elements make more arithmetic of the same bytes than one crowded block hides: such rows are read again.
+  if (kept_bytes_per_element <= 2 && threads > crowded_threads && clusters() == 1) return std::nullopt;
   if (choice_.keep == keeping::registers) {
     for (std::int64_t more = threads; more <= limit; more *= 2) {
       const configuration c = spread(more, keeping::registers);
