@@ -30,7 +30,8 @@ result<std::string> resolve_target(const std::string& name) {
   if (language_of(name) == "cuda") {
     auto device = cuda::target_here();
     if (!device || name == "cuda" || name == *device) return device;
-    return fail(fault::bad_request, fmt::format("target '{}' can't be measured here: this machine's device is {}; use --target cuda", name, *device));
+    return fail(fault::bad_request,
+                fmt::format("target '{}' can't be measured here: this machine's device is {}; use --target cuda", name, *device));
   }
   if (auto found = external::find_target(name)) {
     if (!*found) return tl::unexpected(found->error());
@@ -47,7 +48,8 @@ result<std::unique_ptr<harness::evaluator>> open_evaluator(const std::string& ta
                                                            const harness::evaluator_options& options) {
   if (language_of(target) == "cpp") return cpp::open_evaluator(p, options);
   if (language_of(target) == "cuda") return cuda::open_evaluator(p, options);
-  if (const auto found = external::find_target(target)) return *found ? external::open_evaluator(**found, p, options) : tl::unexpected(found->error());
+  if (const auto found = external::find_target(target))
+    return *found ? external::open_evaluator(**found, p, options) : tl::unexpected(found->error());
   return fail(fault::bad_request, fmt::format("no backend evaluates target '{}'", target));
 }
 

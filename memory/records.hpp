@@ -184,7 +184,8 @@ struct evaluation {
   std::string finished;
 };
 KS_RECORD(evaluation, schema, id, session, candidate, problem, target, outcome, detail, stage, effort, rule, duplicate_of, machine_code,
-          speedup, ci95, metric, unit, workloads, verification, sanitizers, timing, diagnosis, fingerprint, cost, log_blob, evidence, finished)
+          speedup, ci95, metric, unit, workloads, verification, sanitizers, timing, diagnosis, fingerprint, cost, log_blob, evidence,
+          finished)
 
 /// The baseline as measured in one session.
 struct baseline_timing {
@@ -229,8 +230,9 @@ struct session {
   double wall_s = 0;
   std::string started, finished;
 };
-KS_RECORD(session, id, problem, problem_name, problem_blob, target, language, policy, synthesizers, seed, budget, time_limit_s, stop_at, stall,
-          lookahead, warm_starts, state, stopped_by, best, best_speedup, baselines, control, fingerprint, cost, wall_s, started, finished)
+KS_RECORD(session, id, problem, problem_name, problem_blob, target, language, policy, synthesizers, seed, budget, time_limit_s, stop_at,
+          stall, lookahead, warm_starts, state, stopped_by, best, best_speedup, baselines, control, fingerprint, cost, wall_s, started,
+          finished)
 
 /// A problem file as it was given, so that any stored result can be explained later.
 struct problem_text {

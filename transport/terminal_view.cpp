@@ -115,7 +115,8 @@ std::string quantity_text(double value, const std::string& unit) {
   if (value <= 0) return "-";
   if (unit != "ns") {
     std::string digits = fmt::format("{:.0f}", value);
-    for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
+    for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+      digits.insert(static_cast<std::size_t>(at), ",");
     return digits + " " + unit;
   }
   if (value < 1e3) return fmt::format("{:.3g} ns", value);
@@ -207,8 +208,8 @@ std::vector<std::string> result_table(std::span<const result_row> rows) {
   std::vector<std::array<std::string, 7>> cells;
   for (const auto& r : rows) {
     const auto interval = r.ci95.size() == 2 ? fmt::format("[{:.2f}, {:.2f}]", r.ci95[0], r.ci95[1]) : std::string("-");
-    cells.push_back({printable(r.problem), r.target, speedup_text(r.speedup) + (r.unit == "ns" ? "" : " fewer " + r.unit), interval, fmt::format("{}", r.evaluations), r.stopped_by,
-                     duration_text(r.wall_s)});
+    cells.push_back({printable(r.problem), r.target, speedup_text(r.speedup) + (r.unit == "ns" ? "" : " fewer " + r.unit), interval,
+                     fmt::format("{}", r.evaluations), r.stopped_by, duration_text(r.wall_s)});
   }
   std::array<std::size_t, 7> widths{};
   for (std::size_t c = 0; c < titles.size(); ++c) {

@@ -79,7 +79,8 @@ result<std::vector<problem_ptr>> load_all(const std::vector<std::string>& files)
 result<std::unique_ptr<agents::generator>> rules_for(const problem& p, const std::string& target, const admission& machine) {
   if (backends::language_of(target) == "cpp")
     return agents::make_rules_generator(p, agents::describe_host(static_cast<int>(std::max<std::int64_t>(1, machine.machine.cores))));
-  if (backends::language_of(target) == "cuda") return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::cuda);
+  if (backends::language_of(target) == "cuda")
+    return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::cuda);
   if (const auto external = external::find_target(target); external && *external) {
     if ((*external)->language == target_language::c) return agents::vector_c::make_vector_c_generator(p, **external);
   }

@@ -56,7 +56,9 @@ result<nlohmann::json> write_session(const std::filesystem::path& folder, const 
   records.notes = report.best_candidate.notes;
   for (memory::evaluation& e : records.evaluations) e.evidence = (folder / "evidence").string();
   std::error_code ignored;
-  if (!found) std::filesystem::remove(folder / ("best." + file_suffix_of(report.session.language)), ignored);  // of an earlier run: it would belie the report
+  if (!found)
+    std::filesystem::remove(folder / ("best." + file_suffix_of(report.session.language)),
+                            ignored);  // of an earlier run: it would belie the report
   nlohmann::json document = transport::result_document(records);
   if (found)
     if (auto r = write_file(folder / records.best_source, report.best_source); !r) return tl::unexpected(r.error());

@@ -17,22 +17,31 @@ constexpr double suspicious_ratio = 1.4, least_ratio = 1.15;
 }  // namespace
 
 renewal kept_answers::next(std::uint64_t random) const {
-  if (part_ns_.size() > whole_ns_.size() + most_ahead) return renewal::whole;
-  if (whole_ns_.size() > part_ns_.size() + most_ahead) return renewal::part_rewritten;
+  if (ns_.part.size() > ns_.whole.size() + most_ahead) return renewal::whole;
+  if (ns_.whole.size() > ns_.part.size() + most_ahead) return renewal::part_rewritten;
   return (random & 1) != 0 ? renewal::whole : renewal::part_rewritten;
 }
 
-void kept_answers::add(renewal kind, double ns) {
-  if (kind == renewal::part_rewritten) part_ns_.push_back(ns);
-  if (kind == renewal::whole) whole_ns_.push_back(ns);
+void kept_answers::add(renewal kind, double ns, double other_ns) {
+  if (kind == renewal::part) return;
+  compared_ = compared_ && other_ns > 0;
+  (kind == renewal::whole ? ns_.whole : ns_.part).push_back(ns);
+  (kind == renewal::whole ? multiple_.whole : multiple_.part).push_back(other_ns > 0 ? ns / other_ns : 0);
+}
+
+std::optional<double> kept_answers::series::saving() const {
+  if (part.size() < least_samples || whole.size() < least_samples) return std::nullopt;
+  const double usual = harness::median(part);
+  const double ratio = harness::median(whole) / usual;
+  const bool every_call = *std::min_element(whole.begin(), whole.end()) > least_ratio * usual;
+  return ratio > suspicious_ratio && every_call ? std::optional(ratio) : std::nullopt;
 }
 
 std::optional<double> kept_answers::saving() const {
-  if (part_ns_.size() < least_samples || whole_ns_.size() < least_samples) return std::nullopt;
-  const double usual = harness::median(part_ns_);
-  const double ratio = harness::median(whole_ns_) / usual;
-  const bool every_call = *std::min_element(whole_ns_.begin(), whole_ns_.end()) > least_ratio * usual;
-  return ratio > suspicious_ratio && every_call ? std::optional(ratio) : std::nullopt;
+  const auto alone = ns_.saving();
+  if (!alone || !compared_) return alone;
+  const auto beside = multiple_.saving();
+  return beside ? std::optional(std::min(*alone, *beside)) : std::nullopt;
 }
 
 }  // namespace kernsmith::cpp

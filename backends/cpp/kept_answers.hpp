@@ -21,12 +21,20 @@ class kept_answers {
  public:
   /// One of the two, as `random` says, but never many of one kind without the other.
   [[nodiscard]] renewal next(std::uint64_t random) const;
-  void add(renewal kind, double ns);
-  /// How many times longer calls on wholly new contents take, where that is beyond doubt.
+  /// `ns` of the kernel, and of the other leg on the same contents beside it (0: not timed).
+  void add(renewal kind, double ns, double other_ns = 0);
+  /// How many times longer calls on wholly new contents take, where that is beyond doubt: by the clock alone, and as a multiple of what the
+  /// other leg took at the same moment, so that a burst of other work on the machine accuses nobody.
   [[nodiscard]] std::optional<double> saving() const;
 
  private:
-  std::vector<double> part_ns_, whole_ns_;
+  /// Times, and multiples of the other leg's.
+  struct series {
+    std::vector<double> part, whole;
+    [[nodiscard]] std::optional<double> saving() const;
+  };
+  series ns_, multiple_;
+  bool compared_ = true;  ///< every sample had another leg
 };
 
 }  // namespace kernsmith::cpp

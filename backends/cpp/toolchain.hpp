@@ -39,8 +39,8 @@ class toolchain {
 
  private:
   [[nodiscard]] result<built_kernel> compile(const std::string& source, const std::string& key, const std::vector<std::string>& extra_flags,
-                                             const std::vector<std::string>& link_flags, double timeout_s,
-                                             std::string_view companion, const std::filesystem::path& work) const;
+                                             const std::vector<std::string>& link_flags, double timeout_s, std::string_view companion,
+                                             const std::filesystem::path& work) const;
 
   std::filesystem::path program_;
   std::filesystem::path cache_;

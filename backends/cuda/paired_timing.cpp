@@ -284,7 +284,7 @@ result<check_result> paired_timing::surprise() {
   harness::timing_block uncounted;
   auto done = pair((random() & 1) != 0, true, uncounted);
   if (done && done->ok()) {
-    plan_.kept->add(renewal_, uncounted.candidate_ns.front());
+    plan_.kept->add(renewal_, uncounted.candidate_ns.front(), uncounted.baseline_ns.empty() ? 0 : uncounted.baseline_ns.front());
     if (const auto saving = plan_.kept->saving()) {
       done->outcome = "cheating";
       done->rule = "kept_answers";

@@ -28,9 +28,9 @@ struct evaluator_options {
   std::vector<int> cores;       ///< measured cores; empty: all that may be used
   std::uint64_t seed = 1;       ///< of input contents; mixed with fresh entropy for timed contents when `unpredictable`
   bool unpredictable = true;
-  const std::atomic<bool>* stop = nullptr;                  ///< set: give up soon with an `interrupted` error
-  double call_timeout_s = 10;                               ///< least limit of one verifying call; more where the baseline is slow
-  double build_timeout_s = 90;                              ///< of one build
+  const std::atomic<bool>* stop = nullptr;  ///< set: give up soon with an `interrupted` error
+  double call_timeout_s = 10;               ///< least limit of one verifying call; more where the baseline is slow
+  double build_timeout_s = 90;              ///< of one build
   bool strict = false;  ///< final evaluations also run the candidate under sanitizers; missing_here at opening where these don't work
   std::optional<stopping_choice> until;                     ///< when to stop taking blocks; by default the effort's relative width
   std::int64_t memory_limit_bytes = std::int64_t{8} << 30;  ///< of a kernel beside its buffers; more where workloads are large

@@ -25,8 +25,8 @@ enum class request_kind : std::uint32_t {
   add_set,     ///< set_body, tensors, axes; answered `done`
   drop_sets,   ///< forget all sets and unmap all buffers; answered `done`
   call,        ///< `count` set numbers; answered `done` or `refused` with the calls' own times
-  /// Devices only. Two set numbers: on the stream, inputs of the first arrive late in the second, launch is called on the second, its outputs
-  /// are copied to the first's. Answered like a call of one set.
+  /// Devices only. Two set numbers: on the stream, inputs of the first arrive late in the second, launch is called on the second, its
+  /// outputs are copied to the first's. Answered like a call of one set.
   call_in_stream,
 };
 

@@ -34,6 +34,21 @@ TEST_CASE("kernels that remember nothing are hardly ever suspected, whatever the
   CHECK(suspected <= 10);
 }
 
+TEST_CASE("what slows both legs alike accuses nobody, what slows one leg is found") {
+  std::mt19937 engine(11);
+  kept_answers disturbed, remembering;
+  for (int pair = 0; pair < 16; ++pair) {
+    const renewal kind = disturbed.next(engine());
+    const double burst = kind == renewal::whole ? 2.1 : 1.0;
+    disturbed.add(kind, burst * (1 + 0.01 * pair), burst);
+    const renewal other = remembering.next(engine());
+    remembering.add(other, (other == renewal::whole ? 2.1 : 1.0) * (1 + 0.01 * pair), 1.0);
+  }
+  CHECK_FALSE(disturbed.saving().has_value());
+  REQUIRE(remembering.saving().has_value());
+  CHECK(*remembering.saving() > 1.8);
+}
+
 TEST_CASE("one that computes only what changed is found within a dozen calls") {
   std::mt19937 engine(7);
   int found = 0;

@@ -180,7 +180,7 @@ class Commands(unittest.TestCase):
         self.refused(2, "no such file", "optimize", "absent.toml")
         self.refused(2, "another name", "optimize", self.problem, self.write("twin.toml", SCALE))
         self.refused(2, "did you mean 'mcts'", "optimize", self.problem, "--policy", "mtcs")
-        self.refused(2, "unknown target 'cuda'", "optimize", self.problem, "--target", "cuda")
+        self.refused(2, "unknown target 'vulkan'", "optimize", self.problem, "--target", "vulkan")
 
     def test_what_is_missing_here_is_named(self):
         self.refused(3, "KERNSMITH_CXX", "optimize", self.problem, "--publish", "off", environment={**self.environment, "KERNSMITH_CXX": "/nonexistent/g++"})

@@ -171,7 +171,7 @@ TEST_CASE("sources and files") {
   CHECK(contains(seeded("'latin.cpp'"), "is not UTF-8 text"));
   CHECK(contains(seeded("'.'"), "can't be told from its name"));
   CHECK(contains(seeded("{ source = '.', language = 'cpp' }"), "is no regular file"));
-  CHECK(contains(seeded("{ source = 'k.cpp', language = 'c' }"), "unknown language 'c'"));
+  CHECK(contains(seeded("{ source = 'k.cpp', language = 'fortran' }"), "unknown language 'fortran'"));
   CHECK(contains(refused("", "[baselines.b]\nbuiltin = 'naive'\nsource = 'x.cpp'\n"), "needs either 'source' or 'builtin'"));
   CHECK(contains(refused("", "[baselines.B]\nbuiltin = 'naive'\n"), "'B' can't name a baseline"));
 

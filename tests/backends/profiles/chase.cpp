@@ -9,7 +9,8 @@ extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* 
 #pragma omp parallel for
   for (int64_t b = 0; b < walks; ++b) {
     uint32_t at = static_cast<uint32_t>(start[b]);
-    for (int64_t s = 0; s < steps; ++s) at = static_cast<uint32_t>(next[(uint64_t{at} * static_cast<uint64_t>(n)) >> 32]) * 2654435761u + static_cast<uint32_t>(s);
+    for (int64_t s = 0; s < steps; ++s)
+      at = static_cast<uint32_t>(next[(uint64_t{at} * static_cast<uint64_t>(n)) >> 32]) * 2654435761u + static_cast<uint32_t>(s);
     y[b] = static_cast<int32_t>(at);
   }
   return 0;
