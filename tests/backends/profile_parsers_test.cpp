@@ -20,7 +20,7 @@ positions: instr
 events: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Bc Bcm Bi Bim
 summary: 24535332 6886937 1642436 4 32849 32811 4 32849 32811 1640770 1614 524302 1
 
-ob=/work/kernel.so
+ob=/candidate/kernel.so
 fl=???
 fn=launch
 0x1120 2 0 2 1
@@ -69,9 +69,9 @@ TEST_CASE("callgrind: own counts by object and address, calls apart") {
   const auto profile = parse_callgrind(callgrind_text);
   REQUIRE(profile.has_value());
   CHECK(profile->total.instructions == 4504);
-  CHECK(profile->objects.at("/work/kernel.so").instructions == 4004);
+  CHECK(profile->objects.at("/candidate/kernel.so").instructions == 4004);
   CHECK(profile->objects.at("/usr/lib/libm.so.6").instructions == 500);
-  CHECK(profile->instructions.at("/work/kernel.so").at(0x1214) == 1000);
+  CHECK(profile->instructions.at("/candidate/kernel.so").at(0x1214) == 1000);
   CHECK(profile->total.read_misses == 250);
   CHECK(profile->total.write_misses == 125);
   CHECK(profile->total.deep_read_misses == 60);
