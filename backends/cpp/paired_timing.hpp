@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpp/kept_answers.hpp"
 #include "backends/cpp/kernel_process.hpp"
 #include "backends/cpp/verification.hpp"
+#include "backends/harness/kept_answers.hpp"
 #include "backends/harness/statistics.hpp"
 
 namespace kernsmith::cpp {
@@ -35,7 +35,7 @@ struct timing_plan {
   double timeout_s = 60;                    ///< per batch
   int threads = 1;                          ///< of the comparison
   bool samples_outputs = false;             ///< of large outputs a random part is compared after each timed call, see compare_sample
-  kept_answers* kept = nullptr;             ///< times of unusual pairs, over all launches; none: no such pairs
+  harness::kept_answers* kept = nullptr;    ///< times of unusual pairs, over all launches; none: no such pairs
   std::vector<std::byte>* evict = nullptr;  ///< written through before each timed call of the candidate: cold caches
 };
 
@@ -65,7 +65,7 @@ class paired_timing {
   static void fill_outputs(const std::vector<kernel_buffers*>& sets, harness::poison pattern, std::uint64_t where);
   [[nodiscard]] result<check_result> pair(bool candidate_first, bool may_leave_out, harness::timing_block& out);
   [[nodiscard]] result<check_result> judge(harness::poison pattern);
-  /// Now and then a pair that does not count, with an unusual renewal of the contents.
+  /// Now and then a pair that does not count, with an unusual renewal of the contents, and more of them while they raise a suspicion.
   [[nodiscard]] result<check_result> surprise();
   [[nodiscard]] double per_call(const harness::call_result& call, kernel_process& process) const;
   [[nodiscard]] result<void> refresh(std::vector<kernel_buffers*>& sets, std::uint64_t contents);
@@ -76,9 +76,9 @@ class paired_timing {
   trusted_leg trusted_;
   timing_plan plan_;
   std::vector<kernel_buffers*> candidate_sets_, trusted_sets_;
-  renewal renewal_ = renewal::part;      ///< of the pair at hand
-  std::vector<std::size_t> batch_;       ///< of the pair at hand: positions in the sets
-  std::optional<std::size_t> left_out_;  ///< made ready like the others, but not called
+  harness::renewal renewal_ = harness::renewal::part;  ///< of the pair at hand
+  std::vector<std::size_t> batch_;                     ///< of the pair at hand: positions in the sets
+  std::optional<std::size_t> left_out_;                ///< made ready like the others, but not called
   std::uint64_t left_out_before_ = 0, left_out_where_ = 0;
   std::uint64_t state_;
   std::int64_t checked_ = 0;

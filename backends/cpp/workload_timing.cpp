@@ -342,7 +342,7 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
     if (auto sampled = refresh_baseline(bench, w); !sampled) return tl::unexpected(sampled.error());
   }
   timing_plan plan = plan_for(bench, w, *candidate_ns, *trusted);
-  kept_answers kept;
+  harness::kept_answers kept;
   plan.kept = &kept;
   plan.samples_outputs = limits.samples_outputs;
   if (auto grown = bench.grow_timing_buffers(w, static_cast<std::size_t>(plan.batch)); !grown) return tl::unexpected(grown.error());

@@ -62,7 +62,7 @@ result<fresh_contents> fresh_contents::draw(const std::shared_ptr<const device>&
 }
 
 result<void> fresh_contents::apply(trusted_kernels& trusted, const device_buffers& pristine, const std::vector<device_buffers*>& sets,
-                                   cpp::renewal kind) const {
+                                   harness::renewal kind) const {
   std::vector<renewal_item> changes, rewrites;
   const std::vector<int> inputs = p_->inputs();
   for (std::size_t s = 0; s < sets.size(); ++s) {
@@ -80,12 +80,12 @@ result<void> fresh_contents::apply(trusted_kernels& trusted, const device_buffer
         changes.push_back(item);
         continue;
       }
-      if (kind == cpp::renewal::part_rewritten) {
+      if (kind == harness::renewal::part_rewritten) {
         rewrites.push_back(item);
         rewrites.back().kind = renewal_item::rewritten;
       }
       if (order_means_something(t.init)) continue;
-      item.kind = kind == cpp::renewal::whole ? renewal_item::turned : renewal_item::stretches;
+      item.kind = kind == harness::renewal::whole ? renewal_item::turned : renewal_item::stretches;
       item.block_elements = std::min<std::uint64_t>(stretch_bytes / item.element_bytes, item.elements);
       item.blocks = std::clamp<std::uint64_t>(item.elements / item.block_elements / changed_share, 1, max_stretches);
       changes.push_back(item);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/cpp/kept_answers.hpp"
+#include "backends/harness/kept_answers.hpp"
 #include "backends/cuda/device_buffers.hpp"
 #include "backends/cuda/trusted_kernels.hpp"
 #include "config/problem.hpp"
@@ -20,7 +20,7 @@ class fresh_contents {
                                                    const std::vector<std::int64_t>& axes, std::size_t count, std::uint64_t seed);
   /// Changes set number i of `sets` as drawn; `pristine` holds the workload's own contents.
   [[nodiscard]] result<void> apply(trusted_kernels& trusted, const device_buffers& pristine, const std::vector<device_buffers*>& sets,
-                                   cpp::renewal kind) const;
+                                   harness::renewal kind) const;
 
  private:
   const problem* p_ = nullptr;

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "backends/cpp/kept_answers.hpp"
 #include "backends/cuda/device_monitor.hpp"
 #include "backends/cuda/fresh_contents.hpp"
 #include "backends/cuda/workbench.hpp"
+#include "backends/harness/kept_answers.hpp"
 #include "backends/harness/statistics.hpp"
 
 namespace kernsmith::cuda {
@@ -28,7 +28,7 @@ struct timing_plan {
   bool warm = false;      ///< an untimed call on old contents first
   double timeout_s = 30;  ///< per batch
   bool cold = false;      ///< the second-level cache is written through before each timed call
-  cpp::kept_answers* kept = nullptr;
+  harness::kept_answers* kept = nullptr;
 };
 
 class paired_timing {
@@ -77,7 +77,7 @@ class paired_timing {
   timing_plan plan_;
   std::vector<device_buffers*> candidate_sets_, trusted_sets_;
   std::optional<fresh_contents> contents_;  ///< of the pair at hand
-  cpp::renewal renewal_ = cpp::renewal::part;
+  harness::renewal renewal_ = harness::renewal::part;
   std::vector<std::size_t> batch_;
   std::optional<std::size_t> left_out_;
   std::uint64_t left_out_before_ = 0;
