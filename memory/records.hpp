@@ -99,6 +99,9 @@ struct missing_tool {
 };
 KS_RECORD(missing_tool, tool, reason, remedy)
 
+/// The `tool` under which a profiler that failed as a whole is listed.
+inline constexpr const char* profiler_itself = "profiler";
+
 /// Why a candidate is as fast as it is. A roofline alone fills the first three fields; a profile (agents/diagnosis) all of them.
 struct diagnosis {
   std::string bottleneck;  ///< roofline: memory | compute | overhead | unknown; profile: a word of agents/diagnosis/bottleneck.hpp
@@ -179,21 +182,24 @@ struct evaluation {
   kernsmith::memory::diagnosis diagnosis;
   kernsmith::memory::fingerprint fingerprint;
   kernsmith::memory::cost cost;
-  std::string log_blob;  ///< compiler and runner output, bounded
-  std::string evidence;  ///< path, when written
+  std::string log_blob;      ///< compiler and runner output, bounded
+  std::string profile_blob;  ///< kernsmith.profile/1 behind `diagnosis`, by content hash; empty: a roofline alone
+  std::string evidence;      ///< path, when written
   std::string finished;
 };
 KS_RECORD(evaluation, schema, id, session, candidate, problem, target, outcome, detail, stage, effort, rule, duplicate_of, machine_code,
-          speedup, ci95, metric, unit, workloads, verification, sanitizers, timing, diagnosis, fingerprint, cost, log_blob, evidence,
-          finished)
+          speedup, ci95, metric, unit, workloads, verification, sanitizers, timing, diagnosis, fingerprint, cost, log_blob, profile_blob,
+          evidence, finished)
 
 /// The baseline as measured in one session.
 struct baseline_timing {
   std::string name;
   std::string metric = "time", unit = "ns";  ///< as in evaluation
   std::vector<workload_timing> workloads;
+  kernsmith::memory::diagnosis diagnosis{};  ///< when it was profiled
+  std::string profile_blob{};                ///< as in evaluation
 };
-KS_RECORD(baseline_timing, name, metric, unit, workloads)
+KS_RECORD(baseline_timing, name, metric, unit, workloads, diagnosis, profile_blob)
 
 /// The A/A pair: the baseline against itself.
 struct control_result {
@@ -218,6 +224,8 @@ struct session {
   double stop_at = 0;
   std::int64_t stall = 0;
   std::int64_t lookahead = 1;
+  std::string profile = "off";           ///< off | winner | best: what is profiled
+  double profile_s = 0;                  ///< wall time that profiling took
   std::vector<std::string> warm_starts;  ///< JSON of each {from, generator, decisions}: fixed at start so that a resume sees the same
   std::string state = "running";         ///< running | finished | interrupted
   std::string stopped_by;
@@ -231,8 +239,8 @@ struct session {
   std::string started, finished;
 };
 KS_RECORD(session, id, problem, problem_name, problem_blob, target, language, policy, synthesizers, seed, budget, time_limit_s, stop_at,
-          stall, lookahead, warm_starts, state, stopped_by, best, best_speedup, baselines, control, fingerprint, cost, wall_s, started,
-          finished)
+          stall, lookahead, profile, profile_s, warm_starts, state, stopped_by, best, best_speedup, baselines, control, fingerprint, cost,
+          wall_s, started, finished)
 
 /// A problem file as it was given, so that any stored result can be explained later.
 struct problem_text {
@@ -264,10 +272,12 @@ struct profile {
   std::string hot_code;            ///< assembly of the hottest block, or the slowest kernel's name
   kernsmith::memory::diagnosis diagnosis;
   kernsmith::memory::fingerprint fingerprint;
+  std::string trigger{};  ///< in a session: improvement | winner | baseline; empty: it was asked for
+  double wall_s = 0;      ///< that profiling took
   std::string finished;
 };
 KS_RECORD(profile, schema, problem, target, candidate, axes, profiled_axes, time_ns, signals, missing, notes, hot_code, diagnosis,
-          fingerprint, finished)
+          fingerprint, trigger, wall_s, finished)
 
 /// One line of the outbox; published as kernsmith.event/1.
 struct event {

@@ -33,6 +33,14 @@ json null_if_empty(const std::vector<double>& interval) {
   return interval.empty() ? json() : json(interval);
 }
 
+/// The profiler's own failure, as the diagnosis tells it; null when there was none.
+json failure_json(const memory::diagnosis& d) {
+  for (const auto& m : d.missing) {
+    if (m.tool == memory::profiler_itself) return m.reason;
+  }
+  return nullptr;
+}
+
 json baseline_json(const memory::baseline_timing& baseline) {
   json workloads = json::array();
   for (const auto& w : baseline.workloads) {
@@ -42,7 +50,11 @@ json baseline_json(const memory::baseline_timing& baseline) {
                          {"ci95_ns", null_if_empty(w.ci95_ns)},
                          {"samples", w.samples}});
   }
-  return {{"name", baseline.name}, {"metric", baseline.metric}, {"unit", baseline.unit}, {"workloads", std::move(workloads)}};
+  return {{"name", baseline.name},
+          {"metric", baseline.metric},
+          {"unit", baseline.unit},
+          {"workloads", std::move(workloads)},
+          {"diagnosis", baseline.profile_blob.empty() ? json() : json(baseline.diagnosis)}};
 }
 
 json workload_json(const memory::workload_timing& w) {
@@ -89,6 +101,26 @@ json history_json(const session_records& records) {
                    {"wall_s", seconds_into(records.session, e.finished)}});
   }
   return out;
+}
+
+json profile_json(const memory::diagnosis& d, const std::string& blob, const std::string& candidate, const std::string& evaluation) {
+  const auto null_if_none = [](const std::string& text) { return text.empty() ? json() : json(text); };
+  return {{"candidate", null_if_none(candidate)}, {"evaluation", null_if_none(evaluation)},
+          {"profile", null_if_none(blob)},        {"bottleneck", d.bottleneck},
+          {"confidence", d.confidence},           {"failure", failure_json(d)}};
+}
+
+json profiling_json(const session_records& records) {
+  const auto tried = [](const memory::diagnosis& d, const std::string& blob) { return !blob.empty() || !failure_json(d).is_null(); };
+  json profiles = json::array();
+  for (const auto& b : records.session.baselines) {
+    if (tried(b.diagnosis, b.profile_blob)) profiles.push_back(profile_json(b.diagnosis, b.profile_blob, "", ""));
+  }
+  for (const auto& e : records.evaluations) {
+    if (e.duplicate_of.empty() && tried(e.diagnosis, e.profile_blob))
+      profiles.push_back(profile_json(e.diagnosis, e.profile_blob, e.candidate, e.id));
+  }
+  return {{"mode", records.session.profile}, {"wall_s", records.session.profile_s}, {"profiles", std::move(profiles)}};
 }
 
 json counts_json(const std::vector<memory::evaluation>& evaluations) {
@@ -168,6 +200,7 @@ json result_document(const session_records& records) {
           {"history", history_json(records)},
           {"evidence", records.evidence.empty() ? json() : json(records.evidence)},
           {"notes", records.notes},
+          {"profiling", profiling_json(records)},
           {"cost", s.cost},
           {"wall_s", s.wall_s}};
 }
