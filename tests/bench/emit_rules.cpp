@@ -1,5 +1,5 @@
-// emit_rules problem.toml out.cu [decision=value ...]: the source that the rules for CUDA write, with the decisions that were asked for and
-// the analytical model's for the rest. For measuring sources without a session around them.
+// emit_rules problem.toml out.cu|out.hip [decision=value ...]: the source that the rules for CUDA or HIP write, with the decisions that
+// were asked for and the analytical model's for the rest. For measuring sources without a session around them.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -33,10 +33,11 @@ int fail_with(const std::string& message) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) return fail_with("usage: emit_rules problem.toml out.cu [decision=value ...]");
+  if (argc < 3) return fail_with("usage: emit_rules problem.toml out.cu|out.hip [decision=value ...]");
   const result<problem> p = load_problem(argv[1]);
   if (!p) return fail_with(p.error().message);
-  const auto rules = agents::simt::make_simt_rules_generator(*p, {}, agents::simt::dialect::cuda);
+  const auto language = std::string_view(argv[2]).ends_with(".hip") ? agents::simt::dialect::hip : agents::simt::dialect::cuda;
+  const auto rules = agents::simt::make_simt_rules_generator(*p, {}, language);
   if (!rules) return fail_with(rules.error().message);
   agents::assignment chosen = agents::preferred_assignment((*rules)->space());
   for (int i = 3; i < argc; ++i)

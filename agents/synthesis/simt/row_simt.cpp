@@ -67,7 +67,7 @@ class row_grammar final : public simt_grammar {
           numbers(prefix + "vectors", {1, 2, 4, 8, 16}, first.vectors, 2.0, "accesses per thread and tensor that a row is spread for"));
       all.push_back(
           numbers(prefix + "block", {32, 64, 128, 256, 512}, first.block, 1.0, "threads per block at least, where rows take fewer"));
-      if (p.typical({*inner_lane(p)}) > longest_block_row)
+      if (model().language == dialect::cuda && p.typical({*inner_lane(p)}) > longest_block_row)
         all.push_back(numbers(prefix + "cluster", {1, 2, 4, 8}, first.cluster, 1.5, "blocks that share a long row that is kept"));
       all.push_back({prefix + "keep",
                      {0, 1, 2},
@@ -399,7 +399,7 @@ class row_grammar final : public simt_grammar {
     const std::int64_t longest = p.typical({lane}) * traffic.kept_bytes_per_element;
     while (g.cluster < most_cluster && longest > roomy_bytes * roomy_threads * g.cluster) g.cluster *= 2;
     // Small elements make more arithmetic of the same bytes than the few threads beside a kept row hide.
-    if (traffic.widest <= 2) g.cluster = 1;
+    if (traffic.widest <= 2 || model().language != dialect::cuda) g.cluster = 1;
     g.block = threads >= model().warp_size ? 128 : 512;
     if (can_split(p, plan) && rows < 2 * model().multiprocessors) {
       constexpr std::int64_t blocks_per_multiprocessor = 8;

@@ -95,9 +95,11 @@ void inner_writer::kernel(body b) {
   const std::string parameters = parameter_text(p_.flat, kernel_parameters(p_), all_statements(p_), "ks_ix");
   const std::string more = b == body::part ? "unsigned char* ks_scratch, ks_ix ks_packs_per_part" : "ks_ix ks_row_count";
   // Where a thread keeps little, registers are bounded so that 1024 threads run side by side: others then load while some wait.
-  const std::string bounds =
-      fmt::format("(kThreads < {0} ? {0} : kThreads), (kThreads >= 256 && kItems * kVector * {1} <= 128 ? 1024 / kThreads : 1)",
-                  block_threads(), traffic_along(p_, lane_).kept_bytes_per_element);
+  const std::string least = fmt::format("kThreads < {0} ? {0} : kThreads", block_threads());
+  std::string blocks =
+      fmt::format("kThreads >= 256 && kItems * kVector * {} <= 128 ? 1024 / kThreads : 1", traffic_along(p_, lane_).kept_bytes_per_element);
+  if (model_.language == dialect::hip) blocks = fmt::format("ks_resident({}, {})", least, blocks);
+  const std::string bounds = fmt::format("({}), ({})", least, blocks);
   out_.open(fmt::format("__global__ void __launch_bounds__({}) {}({}, {})", kept ? bounds : "kThreads", kernel_name(b), parameters, more));
   place_rows(b);
   find_shift(code, b);

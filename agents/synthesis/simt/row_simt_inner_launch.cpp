@@ -196,11 +196,11 @@ void inner_writer::launcher() {
     const std::int64_t shared =
         c.keep == keeping::shared ? c.threads * c.items * choice_.vector * traffic_along(p_, lane_).kept_bytes_per_element : 0;
     out_.line(fmt::format("if (fits && {})", c.condition));
+    const std::string start = c.blocks > 1 ? fmt::format("ks_start_clusters({}, ", c.blocks) : "ks_start(";
     out_.line(
-        fmt::format("  return ks_start_clusters({}, {}<{}, {}, {}, {}, {}, {}>, dim3(unsigned(ks_blocks(rows, {})) * {}), dim3({}), {}, "
-                    "ks_stream, {}, rows);",
-                    c.blocks, kernel_name(body::kept), narrow, choice_.vector, c.threads, c.blocks, c.items, c.edge, side_by_side, c.blocks,
-                    c.threads * side_by_side, shared, arguments()));
+        fmt::format("  return {}{}<{}, {}, {}, {}, {}, {}>, dim3(unsigned(ks_blocks(rows, {})){}), dim3({}), {}, ks_stream, {}, rows);",
+                    start, kernel_name(body::kept), narrow, choice_.vector, c.threads, c.blocks, c.items, c.edge, side_by_side,
+                    c.blocks > 1 ? fmt::format(" * {}", c.blocks) : "", c.threads * side_by_side, shared, arguments()));
   }
   const std::int64_t threads = long_threads();
   const bool long_rows_expected = all.size() < lengths().size();

@@ -1,4 +1,4 @@
-// One self-contained CUDA source file out of emitted groups (conventions: simt_grammar.hpp).
+// One self-contained CUDA or HIP source file out of emitted groups (conventions: simt_grammar.hpp).
 #pragma once
 
 #include <string>

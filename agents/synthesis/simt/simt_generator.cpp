@@ -1,4 +1,5 @@
 // The rules generator over the SIMT grammars.
+#include <algorithm>
 #include <utility>
 
 #include "agents/synthesis/rules_generator.hpp"
@@ -7,6 +8,19 @@
 #include "agents/synthesis/simt/simt_grammar.hpp"
 
 namespace kernsmith::agents::simt {
+
+namespace {
+
+/// What one HIP text needs in order to be right on AMD and on NVIDIA devices alike.
+void fit_hip(simt_model& model) {
+  // Rows share a wave only where they fit 32 threads, the narrower of the two widths; reductions over more use the width that there is.
+  model.warp_size = 32;
+  constexpr std::int64_t lds_bytes = 64 << 10, kept_for_reductions = 1 << 10;  // of a work-group on AMD: CDNA's and RDNA's ISA documents
+  model.shared_bytes_per_block = std::min(model.shared_bytes_per_block, lds_bytes - kept_for_reductions);
+  model.shared_bytes_per_multiprocessor = std::min(model.shared_bytes_per_multiprocessor, lds_bytes);
+}
+
+}  // namespace
 
 simt_model model_of(const memory::device_facts& facts, dialect language) {
   simt_model model;
@@ -23,14 +37,16 @@ simt_model model_of(const memory::device_facts& facts, dialect language) {
   take(model.shared_bytes_per_block, facts.shared_bytes_per_block);
   take(model.l2_bytes, facts.l2_bytes);
   if (facts.memory_gb_per_s > 0) model.memory_gb_per_s = facts.memory_gb_per_s;
+  if (language == dialect::hip) fit_hip(model);
   return model;
 }
 
 result<std::unique_ptr<generator>> make_simt_rules_generator(const problem& p, const memory::device_facts& facts, dialect language) {
-  if (language != dialect::cuda) return fail(fault::bad_request, "the rules synthesizer writes CUDA only, not yet HIP or OpenCL");
+  if (language != dialect::cuda && language != dialect::hip)
+    return fail(fault::bad_request, "the rules synthesizer writes CUDA and HIP, not yet OpenCL");
   const simt_model model = model_of(facts, language);
   grammar_list grammars;
-  grammars.push_back(make_gemm_grammar(model, p.precision.lowest));
+  if (language == dialect::cuda) grammars.push_back(make_gemm_grammar(model, p.precision.lowest));  // its matrix units are NVIDIA's
   grammars.push_back(make_contraction_grammar(model));
   grammars.push_back(make_row_grammar(model));
   grammars.push_back(make_plain_grammar(model));

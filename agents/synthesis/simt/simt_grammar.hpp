@@ -1,4 +1,4 @@
-// Grammars for devices that run many threads in lock step (CUDA first): the same tensor IR, groups and decisions as on CPUs, emitted as
+// Grammars for devices that run many threads in lock step (CUDA and HIP): the same tensor IR, groups and decisions as on CPUs, emitted as
 // kernels and the host code that launches them. One emitted file is one candidate (backends/harness/kernsmith_kernel.h).
 //
 // Conventions of the emitted file, which all SIMT grammars rely on (simt_assembly.cpp writes it):
@@ -21,6 +21,7 @@
 //    aligned, contents unspecified; pass it to its launch function.
 //  - all pointers handed in are 64-byte aligned at least; tensors are row-major and dense. Any legal axes must work.
 //  - names of tensors, axes and indices never start with "ks_" or "KS_", hold "__", or end in "_": those are the emitters' own.
+//  - in the HIP dialect the same text has the HIP runtime's names (simt_hip.hpp): groups write CUDA's.
 //  - code that the tests run on CPUs (tests/agents/simt_emulation/) uses no inline assembly outside of `#ifdef __CUDA_ARCH__`.
 #pragma once
 

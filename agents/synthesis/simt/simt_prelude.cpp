@@ -6,6 +6,53 @@
 
 namespace kernsmith::agents::simt {
 
+const std::string_view simt_streaming_text =
+    R"kernel(// ---- words that nobody reads again soon: first to leave the caches ----
+template <class W>
+__device__ __forceinline__ W ks_load_once(const W* from) { return __ldcs(from); }
+template <class W>
+__device__ __forceinline__ void ks_store_once(W* to, W word) { __stcs(to, word); }
+)kernel";
+
+const std::string_view simt_warps_text =
+    R"kernel(// ---- values told to other threads of a warp, and to other blocks of a cluster ----
+constexpr int ks_warp = 32;
+
+template <class T>
+__device__ __forceinline__ T ks_shuffle_xor(T value, int mask) {
+  constexpr int words = (sizeof(T) + 3) / 4;
+  unsigned int w[words] = {};
+  memcpy(w, &value, sizeof(T));
+#pragma unroll
+  for (int i = 0; i < words; ++i) w[i] = __shfl_xor_sync(0xffffffffu, w[i], mask);
+  memcpy(&value, w, sizeof(T));
+  return value;
+}
+template <class T>
+__device__ __forceinline__ T ks_shuffle_up(T value, int distance) {
+  constexpr int words = (sizeof(T) + 3) / 4;
+  unsigned int w[words] = {};
+  memcpy(w, &value, sizeof(T));
+#pragma unroll
+  for (int i = 0; i < words; ++i) w[i] = __shfl_up_sync(0xffffffffu, w[i], distance);
+  memcpy(&value, w, sizeof(T));
+  return value;
+}
+
+// Over the blocks of a cluster, in their order: each tells the others its value. The second barrier keeps the slot until all have read it.
+template <int kBlocks, class T, class F>
+__device__ __forceinline__ T ks_reduce_cluster(T value, F merge) {
+  KS_STATIC_SHARED(bytes, sizeof(T));
+  if (threadIdx.x == 0) *reinterpret_cast<T*>(bytes) = value;
+  ks_cluster_barrier();
+  T all = *static_cast<const T*>(ks_cluster_peer(bytes, 0));
+#pragma unroll
+  for (int rank = 1; rank < kBlocks; ++rank) all = merge(all, *static_cast<const T*>(ks_cluster_peer(bytes, rank)));
+  ks_cluster_barrier();
+  return all;
+}
+)kernel";
+
 const std::string_view simt_vectors_text =
     R"kernel(// ---- packs of neighbouring elements, moved by accesses of up to 16 bytes ----
 template <class T, int V>
@@ -26,7 +73,7 @@ __device__ __forceinline__ ks_pack<T, V> ks_load(const T* from) {
 #pragma unroll
   for (int i = 0; i < int(sizeof(pack) / sizeof(word)); ++i) {
     const word* source = reinterpret_cast<const word*>(from) + i;
-    const word w = kStream ? __ldcs(source) : *source;
+    const word w = kStream ? ks_load_once(source) : *source;
     memcpy(reinterpret_cast<char*>(&pack) + i * sizeof(word), &w, sizeof(word));
   }
   return pack;
@@ -40,7 +87,7 @@ __device__ __forceinline__ void ks_store(T* to, const ks_pack<T, V>& pack) {
     word* target = reinterpret_cast<word*>(to) + i;
     word w;
     memcpy(&w, reinterpret_cast<const char*>(&pack) + i * sizeof(word), sizeof(word));
-    if (kStream) __stcs(target, w);
+    if (kStream) ks_store_once(target, w);
     else *target = w;
   }
 }
@@ -84,27 +131,6 @@ __device__ __forceinline__ void ks_put(T* to, const ks_pack<T, V>& pack, I first
 
 const std::string_view simt_reduce_text =
     R"kernel(// ---- reductions and scans over threads ----
-template <class T>
-__device__ __forceinline__ T ks_shuffle_xor(T value, int mask) {
-  constexpr int words = (sizeof(T) + 3) / 4;
-  unsigned int w[words] = {};
-  memcpy(w, &value, sizeof(T));
-#pragma unroll
-  for (int i = 0; i < words; ++i) w[i] = __shfl_xor_sync(0xffffffffu, w[i], mask);
-  memcpy(&value, w, sizeof(T));
-  return value;
-}
-template <class T>
-__device__ __forceinline__ T ks_shuffle_up(T value, int distance) {
-  constexpr int words = (sizeof(T) + 3) / 4;
-  unsigned int w[words] = {};
-  memcpy(w, &value, sizeof(T));
-#pragma unroll
-  for (int i = 0; i < words; ++i) w[i] = __shfl_up_sync(0xffffffffu, w[i], distance);
-  memcpy(&value, w, sizeof(T));
-  return value;
-}
-
 // A value and the position where it stands; at < 0: none yet.
 template <class T>
 struct ks_position {
@@ -112,38 +138,26 @@ struct ks_position {
   int64_t at;
 };
 
-// One slot per warp for what the warps of a block tell each other.
+// One slot per warp for what the warps of a block tell each other: at most 32, where a block has 1024 threads and a warp 32.
 template <class T>
 __device__ __forceinline__ T* ks_slots() {
   KS_STATIC_SHARED(bytes, 32 * sizeof(T));
   return reinterpret_cast<T*>(bytes);
 }
 
-// Over the blocks of a cluster, in their order: each tells the others its value. The second barrier keeps the slot until all have read it.
-template <int kBlocks, class T, class F>
-__device__ __forceinline__ T ks_reduce_cluster(T value, F merge) {
-  KS_STATIC_SHARED(bytes, sizeof(T));
-  if (threadIdx.x == 0) *reinterpret_cast<T*>(bytes) = value;
-  ks_cluster_barrier();
-  T all = *static_cast<const T*>(ks_cluster_peer(bytes, 0));
-#pragma unroll
-  for (int rank = 1; rank < kBlocks; ++rank) all = merge(all, *static_cast<const T*>(ks_cluster_peer(bytes, rank)));
-  ks_cluster_barrier();
-  return all;
-}
-
-// Over kThreads neighbouring threads: a power of two up to 32, or all threads of the block, or of kBlocks blocks of a cluster. Every thread gets the result, in an order that
-// never varies. All threads of the block must call it.
+// Over kThreads neighbouring threads: a power of two up to 32, or all threads of the block, or of kBlocks blocks of a cluster. Every thread
+// gets the result, in an order that never varies. All threads of the block must call it.
 template <int kThreads, int kBlocks = 1, class T, class F>
 __device__ __forceinline__ T ks_reduce(T value, F merge) {
 #pragma unroll
-  for (int distance = (kThreads < 32 ? kThreads : 32) / 2; distance > 0; distance /= 2) value = merge(value, ks_shuffle_xor(value, distance));
-  if (kThreads > 32) {
+  for (int distance = (kThreads < ks_warp ? kThreads : ks_warp) / 2; distance > 0; distance /= 2)
+    value = merge(value, ks_shuffle_xor(value, distance));
+  if (kThreads > ks_warp) {
     T* slots = ks_slots<T>();
     __syncthreads();
-    if (threadIdx.x % 32 == 0) slots[threadIdx.x / 32] = value;
+    if (threadIdx.x % ks_warp == 0) slots[threadIdx.x / ks_warp] = value;
     __syncthreads();
-    constexpr int warps = kThreads > 32 ? kThreads / 32 : 1;
+    constexpr int warps = kThreads > ks_warp ? kThreads / ks_warp : 1;
     value = slots[threadIdx.x % warps];
 #pragma unroll
     for (int distance = warps / 2; distance > 0; distance /= 2) value = merge(value, ks_shuffle_xor(value, distance));
@@ -155,7 +169,7 @@ __device__ __forceinline__ T ks_reduce(T value, F merge) {
 // What the threads before this one hold together, and all of them in `total`.
 template <int kThreads, class T, class F>
 __device__ __forceinline__ T ks_scan(T value, T identity, F merge, T* total) {
-  constexpr int width = kThreads < 32 ? kThreads : 32;
+  constexpr int width = kThreads < ks_warp ? kThreads : ks_warp;
   const int lane = int(threadIdx.x) % width;
   T running = value;
 #pragma unroll
@@ -165,20 +179,20 @@ __device__ __forceinline__ T ks_scan(T value, T identity, F merge, T* total) {
   }
   T exclusive = ks_shuffle_up(running, 1);
   if (lane == 0) exclusive = identity;
-  if (kThreads <= 32) {
+  if (kThreads <= ks_warp) {
     T all = running;
     if (lane != width - 1) all = identity;
     *total = ks_reduce<width>(all, merge);
     return exclusive;
   }
   T* slots = ks_slots<T>();
-  const int warp = int(threadIdx.x) / 32;
+  const int warp = int(threadIdx.x) / ks_warp;
   __syncthreads();
   if (lane == width - 1) slots[warp] = running;
   __syncthreads();
   T ahead = identity, all = identity;
 #pragma unroll
-  for (int w = 0; w < kThreads / 32; ++w) {
+  for (int w = 0; w < kThreads / ks_warp; ++w) {
     if (w == warp) ahead = all;
     all = merge(all, slots[w]);
   }
@@ -332,12 +346,20 @@ __device__ ks_tree ks_plant(const T* borders, int count, unsigned char* shared) 
 }
 )kernel";
 
-std::string simt_prelude_text(std::set<std::string> pieces) {
-  std::string text(simt_types_text);
-  if (pieces.contains("vectors")) text.append("\n").append(simt_vectors_text);
-  if (pieces.contains("fast")) text.append("\n").append(simt_fast_text);
-  if (pieces.contains("search")) text.append("\n").append(simt_search_text);
-  if (pieces.contains("reduce")) text.append("\n").append(simt_reduce_text);
+const dialect_pieces cuda_pieces = {simt_conversions_text, simt_launching_text, simt_streaming_text, simt_warps_text};
+
+std::string simt_prelude_text(const std::set<std::string>& pieces, dialect language) {
+  const dialect_pieces& own = language == dialect::hip ? hip_pieces : cuda_pieces;
+  std::string text;
+  const auto add = [&](bool wanted, std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts)
+      if (wanted) text.append(text.empty() ? "" : "\n").append(part);
+  };
+  add(true, {own.conversions, simt_types_text, own.launching});
+  add(pieces.contains("vectors"), {own.streaming, simt_vectors_text});
+  add(pieces.contains("fast"), {simt_fast_text});
+  add(pieces.contains("search"), {simt_search_text});
+  add(pieces.contains("reduce"), {own.warps, simt_reduce_text});
   return text;
 }
 

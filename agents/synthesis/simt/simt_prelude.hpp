@@ -26,8 +26,8 @@
 
 namespace kernsmith::agents::simt {
 
-/// Text of `pieces` ("types" always) for CUDA, each once, in dependency order.
-[[nodiscard]] std::string simt_prelude_text(std::set<std::string> pieces);
+/// Text of `pieces` ("types" always) in CUDA C++ or HIP C++, each once, in dependency order.
+[[nodiscard]] std::string simt_prelude_text(const std::set<std::string>& pieces, dialect language);
 
 /// C++ type of a stored element on devices: "float", "ks_bf16", "ks_f16", ...
 [[nodiscard]] std::string simt_storage_type(dtype type);

@@ -1,11 +1,29 @@
 // Prelude piece "types" of SIMT kernels: storage types, conversions, scalar functions with the definition language's semantics, launching.
+// What stands in simt_conversions_text and simt_launching_text is CUDA's own; other dialects have theirs.
 #include "agents/synthesis/simt/simt_prelude_text.hpp"
 
 namespace kernsmith::agents::simt {
 
+const std::string_view simt_conversions_text =
+    R"kernel(// ---- 8- and 16-bit floats by the device's own conversions ----
+#define KS_BOTH __host__ __device__ __forceinline__
+
+KS_BOTH float ks_f16_value(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
+KS_BOTH uint16_t ks_f16_bits(float x) { return __half_as_ushort(__float2half_rn(x)); }
+KS_BOTH uint16_t ks_bf16_bits(float x) { return __bfloat16_as_ushort(__float2bfloat16_rn(x)); }
+KS_BOTH float ks_f8e4m3_value(uint8_t bits) { return __half2float(__half(__nv_cvt_fp8_to_halfraw(bits, __NV_E4M3))); }
+KS_BOTH uint8_t ks_f8e4m3_bits(float x) {  // beyond the rounding of 448: NaN
+  const uint8_t code = uint8_t(__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3));
+  return fabsf(x) > 464.0f ? uint8_t(code | 0x7f) : code;
+}
+KS_BOTH uint8_t ks_f8e5m2_bits(float x) {  // beyond the rounding of 57344: infinity
+  const uint8_t code = uint8_t(__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E5M2));
+  return fabsf(x) >= 61440.0f ? uint8_t((code & 0x80) | 0x7c) : code;
+}
+)kernel";
+
 const std::string_view simt_types_text =
     R"kernel(// ---- storage types: 8- and 16-bit floats as bits, and conversions for every element type ----
-#define KS_BOTH __host__ __device__ __forceinline__
 
 struct ks_f16 { uint16_t bits; };
 struct ks_bf16 { uint16_t bits; };
@@ -25,10 +43,10 @@ KS_BOTH float ks_float(uint32_t u) {
 
 KS_BOTH float to_float(float x) { return x; }
 KS_BOTH float to_float(double x) { return float(x); }
-KS_BOTH float to_float(ks_f16 x) { return __half2float(__ushort_as_half(x.bits)); }
+KS_BOTH float to_float(ks_f16 x) { return ks_f16_value(x.bits); }
 KS_BOTH float to_float(ks_bf16 x) { return ks_float(uint32_t(x.bits) << 16); }
-KS_BOTH float to_float(ks_f8e4m3 x) { return __half2float(__half(__nv_cvt_fp8_to_halfraw(x.bits, __NV_E4M3))); }
-KS_BOTH float to_float(ks_f8e5m2 x) { return __half2float(__ushort_as_half(uint16_t(x.bits << 8))); }
+KS_BOTH float to_float(ks_f8e4m3 x) { return ks_f8e4m3_value(x.bits); }
+KS_BOTH float to_float(ks_f8e5m2 x) { return ks_f16_value(uint16_t(x.bits << 8)); }
 KS_BOTH float to_float(int64_t x) { return float(x); }
 KS_BOTH float to_float(int32_t x) { return float(x); }
 KS_BOTH float to_float(int16_t x) { return float(x); }
@@ -56,15 +74,13 @@ KS_BOTH T ks_saturate(F x) {
 template <class T>
 KS_BOTH T from_float(float x) {
   if constexpr (std::is_same<T, ks_f16>::value) {
-    return ks_f16{__half_as_ushort(__float2half_rn(x))};
+    return ks_f16{ks_f16_bits(x)};
   } else if constexpr (std::is_same<T, ks_bf16>::value) {
-    return ks_bf16{__bfloat16_as_ushort(__float2bfloat16_rn(x))};
-  } else if constexpr (std::is_same<T, ks_f8e4m3>::value) {  // beyond the rounding of 448: NaN
-    const uint8_t code = uint8_t(__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E4M3));
-    return ks_f8e4m3{fabsf(x) > 464.0f ? uint8_t(code | 0x7f) : code};
-  } else if constexpr (std::is_same<T, ks_f8e5m2>::value) {  // beyond the rounding of 57344: infinity
-    const uint8_t code = uint8_t(__nv_cvt_float_to_fp8(x, __NV_SATFINITE, __NV_E5M2));
-    return ks_f8e5m2{fabsf(x) >= 61440.0f ? uint8_t((code & 0x80) | 0x7c) : code};
+    return ks_bf16{ks_bf16_bits(x)};
+  } else if constexpr (std::is_same<T, ks_f8e4m3>::value) {
+    return ks_f8e4m3{ks_f8e4m3_bits(x)};
+  } else if constexpr (std::is_same<T, ks_f8e5m2>::value) {
+    return ks_f8e5m2{ks_f8e5m2_bits(x)};
   } else if constexpr (std::is_integral<T>::value) {
     return ks_saturate<T>(x);
   } else {
@@ -136,8 +152,10 @@ KS_BOTH bool ks_inside(int64_t i, int64_t extent) { return uint64_t(i) < uint64_
 KS_BOTH int64_t ks_add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 KS_BOTH int64_t ks_subtract(int64_t a, int64_t b) { return int64_t(uint64_t(a) - uint64_t(b)); }
 KS_BOTH int64_t ks_multiply(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
+)kernel";
 
-// ---- launching ----
+const std::string_view simt_launching_text =
+    R"kernel(// ---- launching ----
 #ifndef KS_DYNAMIC_SHARED
 #define KS_DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
 #define KS_STATIC_SHARED(name, bytes) __shared__ __align__(16) unsigned char name[bytes]

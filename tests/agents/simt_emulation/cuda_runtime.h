@@ -15,6 +15,10 @@
 #include <type_traits>
 #include <vector>
 
+#ifndef EMULATED_WARP
+#define EMULATED_WARP 32
+#endif
+
 #define __global__
 #define __device__
 #define __host__
@@ -61,7 +65,7 @@ static cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int) { return cuda
 namespace emulation {
 
 constexpr size_t stack_bytes = 128 << 10;
-constexpr unsigned warp = 32, most_threads = 1024, most_blocks = 8;  // of a cluster
+constexpr unsigned warp = EMULATED_WARP, most_threads = 1024, most_blocks = 8;  // of a cluster
 constexpr size_t static_shared_stride = 4096;
 constexpr size_t most_shared_bytes = 227 << 10;
 
