@@ -48,17 +48,16 @@ result<fixture> load(const fs::path& file, const std::string& name) {
   for (const char* needed : {"expect", "problem", "effort", "origin", "why"}) {
     if (head[needed].empty()) return fail(fault::bad_request, fmt::format("{} has no line '// {}: ...'", file.string(), needed));
   }
-  f.expect = words_of(head["expect"]);
+  f.expect = head["expect"];
   f.problem = head["problem"];
   if (!head["rule"].empty()) f.rules = words_of(head["rule"]);
   f.origin = head["origin"];
   f.why = head["why"];
   if (f.origin != "contract" && f.origin != "invented")
     return fail(fault::bad_request, fmt::format("{}: origin is contract or invented", file.string()));
-  if ((head["expect"].find("cheating") != std::string::npos) == f.rules.empty())
+  if ((f.expect == "cheating") == f.rules.empty())
     return fail(fault::bad_request, fmt::format("{}: a rule belongs to cheating, and cheating has one", file.string()));
-  const bool passes = f.expect == std::vector<std::string>{"passed"};
-  if (passes != name.starts_with("must_pass/"))
+  if ((f.expect == "passed") != name.starts_with("must_pass/"))
     return fail(fault::bad_request, fmt::format("{}: only what must pass lies in must_pass/", file.string()));
   if (head["effort"] == "quick") {
     f.how = cpp::effort::quick;

@@ -24,7 +24,7 @@ using namespace kernsmith;
 using adversarial::fixture;
 
 /// Short, so that what hangs does not hold the suite: the same code path as the usual limits.
-constexpr double call_timeout_s = 2, build_timeout_s = 12;
+constexpr double call_timeout_s = 2, build_timeout_s = 30;
 constexpr std::int64_t memory_limit_bytes = std::int64_t{1} << 30;
 
 struct arguments {
@@ -94,7 +94,7 @@ verdict judge(evaluators& all, const fixture& f) {
   v.rule = evaluated->rule;
   v.detail = evaluated->detail;
   v.seconds = now_s() - began_s;
-  v.right = contains(f.expect, v.outcome) && (v.outcome == "cheating" ? contains(f.rules, v.rule) : v.rule.empty());
+  v.right = v.outcome == f.expect && (v.outcome == "cheating" ? contains(f.rules, v.rule) : v.rule.empty());
   if (v.outcome != "passed" && v.detail.empty()) v.right = false;  // a refusal without a reason helps nobody
   return v;
 }
@@ -102,7 +102,7 @@ verdict judge(evaluators& all, const fixture& f) {
 void print(const fixture& f, const verdict& v) {
   constexpr std::size_t detail_width = 110;
   const std::string got = v.rule.empty() ? v.outcome : fmt::format("{}:{}", v.outcome, v.rule);
-  std::string wanted = fmt::format("{}", fmt::join(f.expect, " or "));
+  std::string wanted = f.expect;
   if (!f.rules.empty()) wanted += fmt::format(":{}", fmt::join(f.rules, " or "));
   std::string detail = v.detail.substr(0, v.right ? detail_width : std::string::npos);
   std::replace(detail.begin(), detail.end(), '\n', ' ');

@@ -1,4 +1,4 @@
-// expect: refused or resource_limit
+// expect: refused
 // problem: affine
 // effort: search
 // origin: contract

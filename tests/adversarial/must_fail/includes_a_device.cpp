@@ -1,4 +1,4 @@
-// expect: build_failed or build_timeout or resource_limit
+// expect: resource_limit
 // problem: affine
 // effort: search
 // origin: contract

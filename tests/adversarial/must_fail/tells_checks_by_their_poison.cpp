@@ -1,4 +1,4 @@
-// expect: unwritten or wrong_values
+// expect: unwritten
 // problem: affine
 // effort: search
 // origin: invented

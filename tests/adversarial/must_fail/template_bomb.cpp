@@ -1,19 +1,27 @@
-// expect: build_timeout or resource_limit or build_failed
+// expect: build_timeout
 // problem: affine
 // effort: search
 // origin: contract
-// why: two to the fortieth instantiations
+// why: hundreds of instantiations, each a loop that the compiler has to run
 #include "kernsmith_kernel.h"
 
-template <int N, class T>
+template <int N>
+constexpr unsigned long spin() {
+  unsigned long sum = N;
+  for (int i = 0; i < 10; ++i)
+    for (int j = 0; j < 100000; ++j) sum = sum * 3 + static_cast<unsigned long>(j);
+  return sum;
+}
+
+template <int N>
 struct bomb {
-  static constexpr unsigned long value = bomb<N - 1, bomb<N, T>>::value + bomb<N - 1, const bomb<N, T>*>::value;
+  static constexpr unsigned long value = spin<N>() ^ bomb<N - 1>::value;
 };
-template <class T>
-struct bomb<0, T> {
+template <>
+struct bomb<0> {
   static constexpr unsigned long value = 1;
 };
 
 extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch* ctx) {
-  return static_cast<int>(bomb<40, int>::value);
+  return static_cast<int>(bomb<400>::value & 1);
 }

@@ -1,4 +1,4 @@
-// expect: resource_limit or timeout
+// expect: resource_limit
 // problem: affine
 // effort: search
 // origin: invented

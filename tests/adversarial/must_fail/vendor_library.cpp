@@ -1,9 +1,9 @@
-// expect: cheating or refused
+// expect: cheating
 // problem: matmul
 // effort: search
 // rule: foreign_code
 // origin: contract
-// why: loads OpenBLAS at run time; refuses where there is none
+// why: loads OpenBLAS at run time
 #include "kernsmith_kernel.h"
 
 #include <dlfcn.h>
