@@ -111,7 +111,7 @@ struct problem {
   std::string name;
   /// 32 hex digits over the meaning. Counts: names of axes and tensors, their order within [inputs] and [outputs] (it is the order of the
   /// kernel's arguments), dtypes, shapes, pads, inits, statements as resolved trees, the content of sources and init files, baselines, seed
-  /// kernels, workloads, comparison, precision, objective. Doesn't count: `name`, the file's name, whitespace, comments, order of keys and
+  /// kernels, workloads, comparison, precision, permitted libraries, objective. Doesn't count: `name`, the file's name, whitespace, comments, order of keys and
   /// of workloads, names of indices, extents in [axes] that every workload overrides.
   std::string hash;
   std::filesystem::path path;
@@ -124,6 +124,7 @@ struct problem {
   std::vector<workload> workloads;  ///< never empty
   compare_spec compare;
   precision_contract precision;
+  std::vector<std::string> libraries;  ///< vendors' libraries that a candidate may call, sorted; none unless the problem says so
   metric objective = metric::latency;
 
   [[nodiscard]] std::vector<int> inputs() const;

@@ -33,6 +33,8 @@ class canonical_writer {
     workloads();
     compare();
     put("precision"), put(name_of(p_.precision.lowest)), put(p_.precision.error_multiple);
+    if (!p_.libraries.empty()) put("libraries");
+    for (const std::string& library : p_.libraries) put(library);
     put("objective"), put_int(static_cast<int>(p_.objective));
     return std::move(text_);
   }

@@ -232,6 +232,24 @@ precision_contract read_precision(const toml_value& value) {
   return precision;
 }
 
+std::vector<std::string> read_libraries(const toml_value& value) {
+  static const std::vector<std::string> known = {"openblas", "cublas"};
+  const table_reader table(value, "[candidates]", {"libraries"});
+  const toml_value& list = table.need("libraries", "libraries = [\"openblas\"]");
+  std::vector<std::string> libraries;
+  require_array(list, "'libraries' in [candidates]");
+  for (const toml_value& entry : list.items) {
+    const std::string& name = as_text(entry, "a library");
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      refuse(entry.place, fmt::format("unknown library '{}'{}; known: {}", name, did_you_mean(name, known), fmt::join(known, ", ")));
+    if (std::find(libraries.begin(), libraries.end(), name) != libraries.end())
+      refuse(entry.place, fmt::format("'{}' is named twice; drop one", name));
+    libraries.push_back(name);
+  }
+  std::sort(libraries.begin(), libraries.end());
+  return libraries;
+}
+
 metric read_objective(const toml_value& value) {
   const table_reader table(value, "[objective]", {"metric"});
   return read_choice<metric>(

@@ -27,6 +27,8 @@ void read_tensors(const toml_value& value, tensor_role role, problem& p, const s
 void read_workloads(const toml_value& value, problem& p);
 [[nodiscard]] compare_spec read_compare(const toml_value& value);
 [[nodiscard]] precision_contract read_precision(const toml_value& value);
+/// Vendors' libraries that candidates may call, sorted.
+[[nodiscard]] std::vector<std::string> read_libraries(const toml_value& value);
 [[nodiscard]] metric read_objective(const toml_value& value);
 [[nodiscard]] dtype read_dtype(const toml_value& value, std::string_view what);
 

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <thread>
 
+#include "backends/harness/permitted_libraries.hpp"
+
 namespace kernsmith::cpp {
 
 namespace {
@@ -24,7 +26,7 @@ constexpr double rest_window_s = 0.02, rest_share = 0.05;
 constexpr std::size_t window_bytes = std::size_t{8} << 20;
 
 /// What every compiled C++ kernel may be linked with: the languages' and OpenMP's run-time libraries, of GCC and of Clang. Vendors' and
-/// mathematical libraries are not among them: a candidate is what its source says.
+/// mathematical libraries are not among them: a candidate is what its source says, unless the problem permits one.
 constexpr std::array<std::string_view, 18> runtime_libraries = {
     "ld-linux", "libc.so",      "libm.so",        "libmvec.so", "libgomp.so", "libgcc_s.so",  "libstdc++.so", "libpthread.so", "libdl.so",
     "librt.so", "libatomic.so", "libquadmath.so", "libomp.so",  "libc++.so",  "libc++abi.so", "libunwind.so", "libc-",         "libm-"};
@@ -50,7 +52,7 @@ bool comes_to_rest(kernel_process& process) {
 
 }  // namespace
 
-result<check_result> check_conduct(kernel_process& process, const std::filesystem::path& library, kernel_buffers& buffers,
+result<check_result> check_conduct(const problem& p, kernel_process& process, const std::filesystem::path& library, kernel_buffers& buffers,
                                    double timeout_s) {
   check_result check;
   const auto cheating = [&](const char* rule, std::string detail) {
@@ -74,7 +76,9 @@ result<check_result> check_conduct(kernel_process& process, const std::filesyste
   for (const harness::executable_mapping& mapping : mappings) {
     const std::filesystem::path file = mapping.path;
     if (mapping.path.empty()) return cheating("foreign_code", "the process has executable memory that no file stands behind");
-    if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file)) continue;
+    if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file) ||
+        harness::is_permitted(p, file))
+      continue;
     return cheating("foreign_code", fmt::format("the process has loaded {}, which was not built from its source", mapping.path));
   }
   process.thaw();

@@ -15,6 +15,7 @@
 #include "backends/cpp/work_model.hpp"
 #include "backends/cpp/workbench.hpp"
 #include "backends/cpp/workload_timing.hpp"
+#include "backends/harness/permitted_libraries.hpp"
 #include "config/hash.hpp"
 
 namespace kernsmith::cpp {
@@ -90,7 +91,7 @@ class cpu_evaluator final : public evaluator {
 };
 
 result<built_kernel> cpu_evaluator::build(const std::string& source) {
-  auto built = bench_->build(source);
+  auto built = bench_->build(source, harness::link_flags_of(bench_->subject()));
   if (built && bench_->options().strict) built->source = source;
   return built;
 }
@@ -150,7 +151,7 @@ double cpu_evaluator::check_timeout_s(const workload_state& w) const {
 
 result<check_result> cpu_evaluator::conduct_of(kernel_process& process, const built_kernel& kernel) {
   workload_state& w = *bench_->workloads().front();
-  return check_conduct(process, kernel.library, *w.timing.candidate.front(), check_timeout_s(w));
+  return check_conduct(bench_->subject(), process, kernel.library, *w.timing.candidate.front(), check_timeout_s(w));
 }
 
 bool cpu_evaluator::took_failure(const check_result& check, memory::evaluation& e) {

@@ -8,6 +8,7 @@
 
 #include "backends/cpp/blas_source.hpp"
 #include "backends/cpp/reference_source.hpp"
+#include "backends/harness/permitted_libraries.hpp"
 #include "config/hash.hpp"
 
 namespace kernsmith::cpp {
@@ -34,6 +35,7 @@ result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evalu
   if (!compiler) return tl::unexpected(compiler.error());
   bench->toolchain_ = std::move(*compiler);
   bench->facts_ = read_machine_facts();
+  if (auto done = bench->find_permitted_libraries(); !done) return tl::unexpected(done.error());
   if (auto done = bench->build_reference(); !done) return tl::unexpected(done.error());
   if (auto done = bench->build_baselines(); !done) return tl::unexpected(done.error());
   if (auto done = bench->prepare_workloads(); !done) return tl::unexpected(done.error());
@@ -50,7 +52,7 @@ result<built_kernel> workbench::build(const std::string& source, const std::vect
 }
 
 result<built_kernel> workbench::build_with(const std::string& source, const std::vector<std::string>& flags, std::string_view companion) {
-  auto built = toolchain_->build(source, flags, {}, options_.build_timeout_s, companion);
+  auto built = toolchain_->build(source, flags, harness::link_flags_of(problem_), options_.build_timeout_s, companion);
   if (built) {
     const std::lock_guard lock(build_mutex_);
     build_s_ += built->build_s;
@@ -130,6 +132,20 @@ result<void> workbench::build_reference() {
   reference_ = std::move(*kernel);
   reference_.form = output_form::wide;
   return {};
+}
+
+result<void> workbench::find_permitted_libraries() {
+  for (const std::string& library : problem_.libraries) {
+    if (library == "openblas") continue;
+    return fail(fault::bad_request, fmt::format("{}: library '{}' in [candidates] is not available for target cpp; openblas is",
+                                                problem_.path.string(), library));
+  }
+  if (problem_.libraries.empty()) return {};
+  auto built = build(harness::library_probe_source(problem_), harness::link_flags_of(problem_));
+  if (!built) return tl::unexpected(built.error());
+  if (built->outcome.empty()) return {};
+  return fail(fault::missing_here, fmt::format("{}: a library that [candidates] permits is not installed here: {}", problem_.path.string(),
+                                               harness::library_remedy(problem_)));
 }
 
 result<trusted_kernel> workbench::build_baseline(const baseline_spec& spec) {

@@ -100,6 +100,8 @@ class workbench {
 
  private:
   workbench(const problem& p, evaluator_options options) : problem_(p), options_(std::move(options)) {}
+  /// Are the libraries that candidates may call here?
+  [[nodiscard]] result<void> find_permitted_libraries();
   [[nodiscard]] result<void> build_reference();
   [[nodiscard]] result<void> build_baselines();
   [[nodiscard]] result<trusted_kernel> build_trusted(std::string name, const std::string& source, const std::string& origin,

@@ -83,6 +83,7 @@ TEST_CASE("what carries meaning does, each change its own way") {
       replaced("atol = 1e-6", "mode = \"bitwise\""),
       replaced("[compare]\natol = 1e-6\n", ""),
       replaced("[compare]", "[precision]\nlowest = \"bf16\"\n[compare]"),
+      replaced("[compare]", "[candidates]\nlibraries = [\"openblas\"]\n[compare]"),
       replaced("[compare]", "[objective]\nmetric = \"p90\"\n[compare]"),
       replaced("[compare]", "[intermediates.h]\ndtype = \"f32\"\n[compare]"),
       replaced("[compare]", "[baselines.fast]\nbuiltin = \"openblas\"\n[compare]"),

@@ -172,6 +172,10 @@ TEST_CASE("sources and files") {
   CHECK(contains(seeded("'.'"), "can't be told from its name"));
   CHECK(contains(seeded("{ source = '.', language = 'cpp' }"), "is no regular file"));
   CHECK(contains(seeded("{ source = 'k.cpp', language = 'fortran' }"), "unknown language 'fortran'"));
+  CHECK(contains(refused("", "[candidates]\nlibraries = ['openbals']\n"), "unknown library 'openbals'; did you mean 'openblas'?"));
+  CHECK(contains(refused("", "[candidates]\nlibraries = ['openblas', 'openblas']\n"), "'openblas' is named twice"));
+  CHECK(contains(refused("", "[candidates]\nlibraries = 'openblas'\n"), "'libraries' in [candidates]"));
+  CHECK(contains(refused("", "[candidates]\n"), "libraries = [\"openblas\"]"));
   CHECK(contains(refused("", "[baselines.b]\nbuiltin = 'naive'\nsource = 'x.cpp'\n"), "needs either 'source' or 'builtin'"));
   CHECK(contains(refused("", "[baselines.B]\nbuiltin = 'naive'\n"), "'B' can't name a baseline"));
 
