@@ -22,7 +22,7 @@ struct sandbox_spec {
   std::vector<std::pair<int, int>>
       descriptors;  ///< outside -> inside descriptor numbers to keep open (0, 1, 2 are set by the caller of spawn)
   std::int64_t tmpfs_bytes = std::int64_t{256} << 20;       ///< private /tmp
-  std::int64_t memory_limit_bytes = std::int64_t{8} << 30;  ///< watched by polling the tree's resident size
+  std::int64_t memory_limit_bytes = std::int64_t{8} << 30;  ///< watched by polling the tree's resident size; see resource_group
   std::int64_t max_file_bytes = std::int64_t{256} << 20;
   int max_processes = 256;  ///< threads count, too
   bool may_fork = true;     ///< false: threads only, enforced by the seccomp filter

@@ -193,7 +193,7 @@ result<std::unique_ptr<sandbox_process>> sandbox_process::start(const sandbox_sp
     said.drain(made->output_.get());
     return tl::unexpected(setup_error(said.text()));
   }
-  made->count_limit_ = process_count_limit::impose(made->init_pid_, spec.max_processes);
+  made->group_ = resource_group::impose(made->init_pid_, {spec.max_processes, spec.memory_limit_bytes, spec.cores});
   const char go = 1;
   if (::send(block->write.get(), &go, 1, MSG_NOSIGNAL) != 1 && errno != EPIPE) {  // EPIPE: it died meanwhile; wait() tells
     return fail(fault::infrastructure, errno_text("releasing a sandboxed process", errno));

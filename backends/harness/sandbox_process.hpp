@@ -7,7 +7,7 @@
 #include <string>
 
 #include "backends/harness/process.hpp"
-#include "backends/harness/process_count_limit.hpp"
+#include "backends/harness/resource_group.hpp"
 #include "backends/harness/sandbox.hpp"
 
 namespace kernsmith::harness {
@@ -48,6 +48,8 @@ class sandbox_process {
   void kill_tree();
   /// What the tree uses now; stops counting processes at `max_processes` + 1.
   [[nodiscard]] tree_usage usage(int max_processes) const;
+  /// The kernel's own limits on the tree.
+  [[nodiscard]] const resource_group& group() const { return *group_; }
   /// Process 1's only child, the command itself, as seen outside; nothing before it was started or after it ended.
   [[nodiscard]] std::optional<int> command_pid() const;
 
@@ -56,8 +58,8 @@ class sandbox_process {
   [[nodiscard]] result<void> await_init();
   bool read_status();
 
-  std::unique_ptr<process_count_limit> count_limit_;  ///< removed after the tree is dead (the destructor's body kills it)
-  child monitor_;                                     ///< bubblewrap outside the namespaces
+  std::unique_ptr<resource_group> group_;  ///< removed after the tree is dead (the destructor's body kills it)
+  child monitor_;                          ///< bubblewrap outside the namespaces
   descriptor init_pidfd_;
   descriptor output_, status_;
   std::string status_text_;

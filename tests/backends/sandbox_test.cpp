@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <fstream>
@@ -146,6 +147,30 @@ TEST_CASE("cores are kept to") {
   auto spec = shell("grep Cpus_allowed_list /proc/self/status");
   spec.cores = fixtures::allowed_cores(1);
   CHECK(run(spec).output == "Cpus_allowed_list:\t" + std::to_string(spec.cores.front()) + "\n");
+}
+
+TEST_CASE("where control groups may be made, cores can't be changed from inside, and memory can't be taken behind the watch's back") {
+  auto narrow = shell("taskset -cp 0-1023 $$ >/dev/null; grep Cpus_allowed_list /proc/self/status");
+  narrow.cores = fixtures::allowed_cores(1);
+  const auto bound = fixtures::value_of(sandbox_process::start(narrow));
+  if (bound->group().binds_cores())
+    CHECK(run(narrow).output == "Cpus_allowed_list:\t" + std::to_string(narrow.cores.front()) + "\n");
+  else
+    MESSAGE("no cpuset controller to use here");
+
+  // Nobody polls a tree that was only started: what ends it is the kernel's limit, twice the polled one and 1 GiB.
+  auto greedy = shell("head -c 3000000000 /dev/zero | tail -c 2900000000 | wc -c");
+  greedy.memory_limit_bytes = std::int64_t{64} << 20;
+  const auto taken = fixtures::value_of(sandbox_process::start(greedy));
+  if (!taken->group().bounds_memory()) {
+    MESSAGE("no memory controller to use here");
+    return;
+  }
+  const auto ended = taken->wait(60);
+  REQUIRE(ended.has_value());
+  std::string said(64, ' ');
+  const auto got = ::read(taken->output(), said.data(), said.size());
+  CHECK(said.substr(0, static_cast<std::size_t>(std::max<ssize_t>(got, 0))).find("2900000000") == std::string::npos);
 }
 
 TEST_CASE("a sandbox that can't be set up is an error, not a result") {
