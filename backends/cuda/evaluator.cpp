@@ -55,7 +55,7 @@ class device_evaluator final : public evaluator {
   ~device_evaluator() override { (void)bench_->on()->make_current(); }
   result<void> admit();
 
-  result<built_kernel> build(const std::string& source) override { return bench_->build(source); }
+  result<built_kernel> build(const std::string& source) override { return bench_->build_candidate(source); }
   result<memory::evaluation> evaluate(const built_kernel& kernel, effort how) override;
   std::vector<memory::baseline_timing> baselines() override;
   result<memory::control_result> control() override;
@@ -219,6 +219,9 @@ void device_evaluator::finish_measured(const built_kernel& kernel, effort how, c
   e.diagnosis.signals["spill_bytes"] = static_cast<double>(most.spill_store_bytes + most.spill_load_bytes);
   e.diagnosis.signals["stack_bytes"] = static_cast<double>(most.stack_bytes);
   e.diagnosis.signals["static_shared_bytes"] = static_cast<double>(most.static_shared_bytes);
+  if (bench_->language() != nullptr) {
+    for (const auto& [name, value] : bench_->language()->signals(kernel)) e.diagnosis.signals[name] = value;
+  }
   if (how != effort::quick && e.speedup > best_speedup_) {
     best_speedup_ = e.speedup;
     best_ratios_ = per_workload;
@@ -345,10 +348,11 @@ result<std::string> target_here() {
   return "cuda/" + found->architecture;
 }
 
-result<std::unique_ptr<harness::evaluator>> open_evaluator(const problem& p, const evaluator_options& options) {
+result<std::unique_ptr<harness::evaluator>> open_evaluator(const problem& p, const evaluator_options& options,
+                                                           std::shared_ptr<const candidate_language> language) {
   const std::lock_guard hold(device_in_use());
   const double began_s = now_s();
-  auto bench = workbench::open(p, options);
+  auto bench = workbench::open(p, options, std::move(language));
   if (!bench) return tl::unexpected(bench.error());
   auto made = std::make_unique<device_evaluator>(std::move(*bench));
   if (auto admitted = made->admit(); !admitted) return tl::unexpected(admitted.error());

@@ -8,6 +8,8 @@
 
 namespace kernsmith::cuda {
 
+class candidate_language;
+
 using harness::effort;
 using harness::evaluator;
 using harness::evaluator_options;
@@ -16,6 +18,8 @@ using harness::evaluator_options;
 [[nodiscard]] result<std::string> target_here();
 
 /// As cpp::open_evaluator. missing_here without driver, device, nvcc or sandbox; bad_request when the problem can't be admitted.
-[[nodiscard]] result<std::unique_ptr<harness::evaluator>> open_evaluator(const problem& p, const evaluator_options& options);
+/// `language`: of the candidates; null for CUDA.
+[[nodiscard]] result<std::unique_ptr<harness::evaluator>> open_evaluator(const problem& p, const evaluator_options& options,
+                                                                         std::shared_ptr<const candidate_language> language = nullptr);
 
 }  // namespace kernsmith::cuda

@@ -200,13 +200,13 @@ memory::profile cuda_profiler::finish() {
 }  // namespace
 
 result<memory::profile> profile_kernel(const problem& p, const std::string& source, const memory::evaluation& measured,
-                                       const harness::evaluator_options& options) {
+                                       const harness::evaluator_options& options, const front_end& language) {
   if (measured.workloads.empty()) return fail(fault::bug, "a profile needs a timed evaluation");
   auto on = device::open();
   if (!on) return tl::unexpected(on.error());
-  auto compiler = toolchain::discover(options.cache, (*on)->description().architecture);
+  auto compiler = toolchain::discover(options.cache, (*on)->description().architecture, language);
   if (!compiler) return tl::unexpected(compiler.error());
-  auto built = compiler->build(source, {}, {}, options.build_timeout_s);
+  auto built = compiler->build_candidate(source, options.build_timeout_s);
   if (!built) return tl::unexpected(built.error());
   if (!built->outcome.empty()) return fail(fault::bad_request, fmt::format("the source does not build: {}", built->detail));
   auto folder = harness::profile_folder::create(p, p.workloads.front().axes, options.seed, options.cache / "work");

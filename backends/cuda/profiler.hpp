@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "backends/cuda/toolchain.hpp"
 #include "backends/harness/evaluator.hpp"
 #include "config/error.hpp"
 #include "config/problem.hpp"
@@ -12,7 +13,8 @@
 namespace kernsmith::cuda {
 
 /// As cpp::profile_kernel, on this machine's device.
+/// `language`: of the source.
 [[nodiscard]] result<memory::profile> profile_kernel(const problem& p, const std::string& source, const memory::evaluation& measured,
-                                                     const harness::evaluator_options& options);
+                                                     const harness::evaluator_options& options, const front_end& language = {});
 
 }  // namespace kernsmith::cuda

@@ -97,7 +97,7 @@ std::string first_error(const std::string& log) {
 
 }  // namespace
 
-result<toolchain> toolchain::discover(const fs::path& cache, const std::string& architecture) {
+result<toolchain> toolchain::discover(const fs::path& cache, const std::string& architecture, front_end language) {
   const auto program = find_nvcc();
   if (!program) {
     return fail(
@@ -118,6 +118,7 @@ result<toolchain> toolchain::discover(const fs::path& cache, const std::string& 
   if (asked->exit_status != 0 || made.version_.empty())
     return fail(fault::missing_here, fmt::format("{} does not run in the sandbox: {}", made.program_.string(), asked->output));
   made.identity_ = made.program_.string() + '\n' + asked->output;
+  made.language_ = std::move(language);
   made.architecture_flags_ = {fmt::format("-gencode=arch=compute_{},code={}", architecture.substr(3), architecture)};
   return made;
 }
@@ -129,6 +130,10 @@ std::string toolchain::flags() const {
 result<built_kernel> toolchain::build(const std::string& source, const std::vector<std::string>& extra_flags,
                                       const std::vector<std::string>& link_flags, double timeout_s) const {
   return build(product::library, source, extra_flags, link_flags, timeout_s);
+}
+
+result<built_kernel> toolchain::build_candidate(const std::string& source, double timeout_s) const {
+  return build(product::library, source, language_.flags, {}, timeout_s);
 }
 
 result<built_kernel> toolchain::build_device_code(const std::string& source, double timeout_s) const {
@@ -150,8 +155,10 @@ result<built_kernel> toolchain::build(product what, const std::string& source, c
   for (const char* argument : {"-I/build", "/build/kernel.cu", "-o", "/build/kernel.so"}) arguments.push_back(argument);
   arguments.insert(arguments.end(), link_flags.begin(), link_flags.end());
   const cpp::build_cache cache(cache_);
-  const std::string key = content_hash(
-      fmt::format("{}\x1e{}\x1e{}\x1e{}\x1e{}", recipe, identity_, fmt::join(arguments, "\n"), harness::kernel_header_text(), source));
+  std::string headers(harness::kernel_header_text());
+  for (const auto& [name, text] : language_.headers) headers += '\x1e' + name + '\x1e' + text;
+  const std::string key =
+      content_hash(fmt::format("{}\x1e{}\x1e{}\x1e{}\x1e{}", recipe, identity_, fmt::join(arguments, "\n"), headers, source));
   if (auto known = cache.find(key)) return std::move(*known);
   auto work = cache.make_work_folder();
   if (!work) return tl::unexpected(work.error());
@@ -168,13 +175,15 @@ result<built_kernel> toolchain::compile(product what, const std::vector<std::str
   std::error_code failed;
   if (!fs::create_directory(build, failed))
     return fail(fault::infrastructure, fmt::format("making {}: {}", build.string(), failed.message()));
-  for (const auto& [name, text] : {std::pair<const char*, std::string_view>{"kernel.cu", source},
-                                   {"kernsmith_kernel.h", harness::kernel_header_text()},
-                                   {"exports.map", exports_map}}) {
+  std::vector<std::pair<std::string_view, std::string_view>> files = {
+      {"kernel.cu", source}, {"kernsmith_kernel.h", harness::kernel_header_text()}, {"exports.map", exports_map}};
+  files.insert(files.end(), language_.headers.begin(), language_.headers.end());
+  for (const auto& [name, text] : files) {
     if (auto written = cpp::write_file(build / name, text); !written) return tl::unexpected(written.error());
   }
   auto spec = compiler_sandbox(program_);
   spec.writable = {{build, "/build"}};
+  spec.read_only.insert(spec.read_only.end(), language_.readable.begin(), language_.readable.end());
   spec.command.insert(spec.command.end(), arguments.begin(), arguments.end());
   auto ran = harness::run_sandboxed(spec, timeout_s);
   if (!ran) return tl::unexpected(ran.error());

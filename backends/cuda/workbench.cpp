@@ -26,7 +26,8 @@ std::string reason_of(const built_kernel& built) {
 
 }  // namespace
 
-result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evaluator_options& options) {
+result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evaluator_options& options,
+                                                   std::shared_ptr<const candidate_language> language) {
   evaluator_options complete = options;
   if (complete.cores.empty()) complete.cores = cpp::usable_cores();
   std::unique_ptr<workbench> bench(new workbench(p, complete));
@@ -34,7 +35,9 @@ result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evalu
   if (!opened) return tl::unexpected(opened.error());
   bench->device_ = *opened;
   if (auto current = bench->device_->make_current(); !current) return tl::unexpected(current.error());
-  auto compiler = toolchain::discover(options.cache, bench->device_->description().architecture);
+  bench->language_ = std::move(language);
+  auto compiler = toolchain::discover(options.cache, bench->device_->description().architecture,
+                                      bench->language_ ? bench->language_->compiled_with() : front_end{});
   if (!compiler) return tl::unexpected(compiler.error());
   bench->toolchain_ = std::move(*compiler);
   for (const auto step : {&workbench::load_trusted_code, &workbench::build_references, &workbench::build_baselines}) {
@@ -64,6 +67,19 @@ result<void> workbench::load_trusted_code() {
 result<built_kernel> workbench::build(const std::string& source, const std::vector<std::string>& extra_flags,
                                       const std::vector<std::string>& link_flags) {
   auto built = toolchain_->build(source, extra_flags, link_flags, options_.build_timeout_s);
+  if (built) {
+    const std::lock_guard lock(build_mutex_);
+    build_s_ += built->build_s;
+  }
+  return built;
+}
+
+result<built_kernel> workbench::build_candidate(const std::string& source) {
+  auto built = toolchain_->build_candidate(source, options_.build_timeout_s);
+  if (built && language_ && built->outcome.empty()) {
+    if (auto completed = language_->complete(source, *built, options_.build_timeout_s); !completed)
+      return tl::unexpected(completed.error());
+  }
   if (built) {
     const std::lock_guard lock(build_mutex_);
     build_s_ += built->build_s;
@@ -137,7 +153,9 @@ result<void> workbench::build_baselines() {
   std::string refused;
   for (const baseline_spec& spec : problem_.baselines) {
     result<trusted_kernel> kernel;
-    if (spec.source && spec.source->language == "cuda") {
+    if (spec.source && language_ && spec.source->language == language_->name()) {
+      kernel = build_trusted(spec.name, spec.source->text, spec.source->path.string(), language_->compiled_with().flags);
+    } else if (spec.source && spec.source->language == "cuda") {
       kernel = build_trusted(spec.name, spec.source->text, spec.source->path.string());
     } else if (spec.builtin == "naive" && !problem_.statements.empty()) {
       const auto source = naive_source(problem_);

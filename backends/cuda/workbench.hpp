@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cuda/candidate_language.hpp"
 #include "backends/cuda/evaluator.hpp"
 #include "backends/cuda/host_reference.hpp"
 #include "backends/cuda/toolchain.hpp"
@@ -53,7 +54,8 @@ struct edge_case {
 
 class workbench {
  public:
-  [[nodiscard]] static result<std::unique_ptr<workbench>> open(const problem& p, const evaluator_options& options);
+  [[nodiscard]] static result<std::unique_ptr<workbench>> open(const problem& p, const evaluator_options& options,
+                                                               std::shared_ptr<const candidate_language> language);
 
   [[nodiscard]] const problem& subject() const { return problem_; }
   [[nodiscard]] const evaluator_options& options() const { return options_; }
@@ -70,6 +72,10 @@ class workbench {
 
   [[nodiscard]] result<built_kernel> build(const std::string& source, const std::vector<std::string>& extra_flags = {},
                                            const std::vector<std::string>& link_flags = {});
+  /// A candidate in the language that the bench was opened for.
+  [[nodiscard]] result<built_kernel> build_candidate(const std::string& source);
+  /// Null for CUDA.
+  [[nodiscard]] const candidate_language* language() const { return language_.get(); }
   [[nodiscard]] double build_s() const;
   [[nodiscard]] result<kernel_process> start(const std::filesystem::path& library, bool trusted);
   [[nodiscard]] result<kernel_process*> process_of(trusted_kernel& kernel);
@@ -116,6 +122,7 @@ class workbench {
   evaluator_options options_;
   std::shared_ptr<device> device_;
   std::unique_ptr<trusted_kernels> trusted_;
+  std::shared_ptr<const candidate_language> language_;
   std::optional<toolchain> toolchain_;
   kernel_clock clock_;
   mutable std::mutex build_mutex_;

@@ -70,10 +70,12 @@ static inline cudaError_t cudaMemPrefetchAsync(const void* at, size_t bytes, int
   return cudaMemPrefetchAsync(at, bytes, ks_location(device), 0u, stream);
 }
 // Edges of graphs carried no data.
-static inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to, size_t count) {
+static inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                                                   size_t count) {
   return cudaGraphAddDependencies(graph, from, to, nullptr, count);
 }
-static inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to, size_t count) {
+static inline cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from, const cudaGraphNode_t* to,
+                                                      size_t count) {
   return cudaGraphRemoveDependencies(graph, from, to, nullptr, count);
 }
 static inline cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to, size_t* count) {
@@ -85,7 +87,8 @@ static inline cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cud
 static inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* others, size_t* count) {
   return cudaGraphNodeGetDependentNodes(node, others, nullptr, count);
 }
-static inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes, size_t count, unsigned int flags) {
+static inline cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* nodes, size_t count,
+                                                              unsigned int flags) {
   return cudaStreamUpdateCaptureDependencies(stream, nodes, nullptr, count, flags);
 }
 static inline cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long* id,
