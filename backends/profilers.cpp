@@ -4,6 +4,7 @@
 
 #include "backends/cpp/profiler.hpp"
 #include "backends/cuda/profiler.hpp"
+#include "backends/hip/evaluator.hpp"
 #include "backends/targets.hpp"
 
 namespace kernsmith::backends {
@@ -13,7 +14,8 @@ result<memory::profile> profile_kernel(const std::string& target, const problem&
   const std::string language = language_of(target);
   if (language == "cpp") return cpp::profile_kernel(p, source, measured, options);
   if (language == "cuda") return cuda::profile_kernel(p, source, measured, options);
-  return fail(fault::bad_request, fmt::format("no profiler for target '{}'; there are some for: cpp, cuda", target));
+  if (language == "hip") return hip::profile_kernel(p, source, measured, options);
+  return fail(fault::bad_request, fmt::format("no profiler for target '{}'; there are some for: cpp, cuda, hip", target));
 }
 
 }  // namespace kernsmith::backends

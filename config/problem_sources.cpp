@@ -13,7 +13,7 @@ namespace kernsmith {
 
 namespace {
 
-const std::vector<std::string> languages = {"c", "cpp", "cuda", "python"};
+const std::vector<std::string> languages = {"c", "cpp", "cuda", "hip", "python"};
 const std::vector<std::string> builtins = {"naive", "openblas", "pytorch", "torch.compile", "cublas"};
 
 std::string language_of(const std::filesystem::path& path, source_place place) {
@@ -21,8 +21,9 @@ std::string language_of(const std::filesystem::path& path, source_place place) {
   if (extension == ".cpp" || extension == ".cc" || extension == ".cxx") return "cpp";
   if (extension == ".c") return "c";
   if (extension == ".cu") return "cuda";
+  if (extension == ".hip") return "hip";
   if (extension == ".py") return "python";
-  refuse(place, fmt::format("the language of '{}' can't be told from its name; add language = \"cpp\", \"c\", \"cuda\" or \"python\"",
+  refuse(place, fmt::format("the language of '{}' can't be told from its name; add language = \"cpp\", \"c\", \"cuda\", \"hip\" or \"python\"",
                             path.string()));
 }
 

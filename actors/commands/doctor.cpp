@@ -19,6 +19,7 @@
 #include "backends/cuda/device_probe.hpp"
 #include "backends/external/target_commands.hpp"
 #include "backends/external/targets.hpp"
+#include "backends/hip/evaluator.hpp"
 #include "backends/harness/sandbox.hpp"
 #include "memory/store.hpp"
 
@@ -124,6 +125,8 @@ std::vector<finding> examine(const common_options& options) {
     findings.push_back({"sandbox: " + check.name, check.ok, true, check.ok ? check.detail : "", check.ok ? "" : check.detail});
   findings.push_back(check_toolchain(options));
   for (const cuda::device_check& check : cuda::examine_device(build_cache(options)))
+    findings.push_back({check.name, check.ok, false, check.ok ? check.detail : "", check.ok ? "" : check.detail});
+  for (const hip::tool_check& check : hip::examine_tools(build_cache(options)))
     findings.push_back({check.name, check.ok, false, check.ok ? check.detail : "", check.ok ? "" : check.detail});
   for (finding& f : check_external_targets(options)) findings.push_back(std::move(f));
   for (const cpp::profiling_tool& tool : cpp::find_profiling_tools())

@@ -81,6 +81,8 @@ result<std::unique_ptr<agents::generator>> rules_for(const problem& p, const std
     return agents::make_rules_generator(p, agents::describe_host(static_cast<int>(std::max<std::int64_t>(1, machine.machine.cores))));
   if (backends::language_of(target) == "cuda")
     return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::cuda);
+  if (backends::language_of(target) == "hip")
+    return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::hip);
   if (const auto external = external::find_target(target); external && *external) {
     if ((*external)->language == target_language::c) return agents::vector_c::make_vector_c_generator(p, **external);
   }
