@@ -7,7 +7,6 @@
 #include <fstream>
 #include <map>
 
-#include "agents/synthesis/simt/simt_grammar.hpp"
 #include "config/hash.hpp"
 
 namespace kernsmith::agents::testing {
@@ -61,6 +60,12 @@ std::unique_ptr<generator> cuda_generator(const problem& p, const std::string& a
   return std::move(*made);
 }
 
+std::unique_ptr<generator> hip_generator(const problem& p) {
+  result<std::unique_ptr<generator>> made = simt::make_simt_rules_generator(p, {}, simt::dialect::hip);
+  if (!made) FAIL(made.error().message);
+  return std::move(*made);
+}
+
 /// "-include ..." of a precompiled header with what every emitted source includes; made when a second source shows that it pays.
 std::string precompiled_headers(const std::string& flags) {
   static int compilations = 0;
@@ -74,16 +79,18 @@ std::string precompiled_headers(const std::string& flags) {
   return option;
 }
 
-result<std::filesystem::path> compile_emulated(const std::string& source) {
+result<std::filesystem::path> compile_emulated(const std::string& source, const emulated_device& device) {
   static std::map<std::string, std::filesystem::path> built;
-  const std::string key = content_hash(source);
+  const std::string key = content_hash(fmt::format("{} {}", device.warp, source));
   if (const auto found = built.find(key); found != built.end()) return found->second;
   const std::filesystem::path text = scratch() / (key + ".cu"), library = scratch() / (key + ".so"), log = scratch() / (key + ".log");
   std::ofstream(text) << source;
   const std::string flags =
-      fmt::format("-std=c++17 -O1 -fPIC -w -I'{0}/tests/agents/simt_emulation' -I'{0}/backends/harness'", KERNSMITH_SOURCE_DIR);
-  const std::string command = fmt::format("g++ {} {} -x c++ -shared '{}' -o '{}' > '{}' 2>&1", precompiled_headers(flags), flags,
-                                          text.string(), library.string(), log.string());
+      fmt::format("-std=c++17 -O1 -fPIC -w -DEMULATED_WARP={1} -I'{0}/tests/agents/simt_emulation' -I'{0}/backends/harness'",
+                  KERNSMITH_SOURCE_DIR, device.warp);
+  const std::string headers = device.language == simt::dialect::cuda ? precompiled_headers(flags) : "";
+  const std::string command =
+      fmt::format("g++ {} {} -x c++ -shared '{}' -o '{}' > '{}' 2>&1", headers, flags, text.string(), library.string(), log.string());
   if (std::system(command.c_str()) != 0) return fail(fault::bug, first_lines(log, 12));
   return built[key] = library;
 }
@@ -105,8 +112,38 @@ std::string compile_with_nvcc(const std::string& source) {
   return std::system(command.c_str()) == 0 ? "" : first_lines(log, 12);
 }
 
-void check_emulated(const problem& p, const std::vector<std::vector<std::int64_t>>& shapes, int random_count, const run_options& options) {
-  const std::unique_ptr<generator> g = cuda_generator(p, "sm_80");
+std::string hipcc_path() {
+  if (const char* chosen = std::getenv("KERNSMITH_HIPCC")) return chosen;
+  for (const char* usual : {"/usr/bin/hipcc", "/opt/rocm/bin/hipcc"})
+    if (std::filesystem::exists(usual)) return usual;
+  return "";
+}
+
+std::string compile_with_hipcc(const std::string& source) {
+  const std::string key = content_hash(source);
+  const std::filesystem::path text = scratch() / (key + ".hip"), log = scratch() / (key + ".hipcc.log");
+  std::ofstream(text) << source;
+  const std::string command = fmt::format(
+      "HIP_PLATFORM=amd '{}' -x hip -O3 -std=c++17 -fPIC -shared --offload-arch=gfx90a -I'{}/backends/harness' '{}' -o '{}.so' > '{}' 2>&1",
+      hipcc_path(), KERNSMITH_SOURCE_DIR, text.string(), text.string(), log.string());
+  return std::system(command.c_str()) == 0 ? "" : first_lines(log, 12);
+}
+
+std::string compile_hip_with_nvcc(const std::string& source) {
+  const std::string key = content_hash(source);
+  const std::filesystem::path text = scratch() / (key + ".hip.cu"), log = scratch() / (key + ".hip.nvcc.log");
+  std::ofstream(text) << source;
+  const std::string command = fmt::format(
+      "'{0}' -cubin -O3 -std=c++17 -gencode=arch=compute_90a,code=sm_90a -D__HIP_PLATFORM_NVIDIA__ -include "
+      "'{1}/backends/hip/nvidia_bridge.h' "
+      "-I'{1}/backends/harness' '{2}' -o '{2}.cubin' > '{3}' 2>&1",
+      nvcc_path(), KERNSMITH_SOURCE_DIR, text.string(), log.string());
+  return std::system(command.c_str()) == 0 ? "" : first_lines(log, 12);
+}
+
+void check_emulated(const problem& p, const std::vector<std::vector<std::int64_t>>& shapes, int random_count, const run_options& options,
+                    const emulated_device& device) {
+  const std::unique_ptr<generator> g = device.language == simt::dialect::hip ? hip_generator(p) : cuda_generator(p, "sm_80");
   for (int n = 0; n <= random_count; ++n) {
     const assignment chosen =
         n == 0 ? preferred_assignment(g->space()) : random_assignment(*g, options.seed * 1000 + static_cast<std::uint64_t>(n));
@@ -115,7 +152,7 @@ void check_emulated(const problem& p, const std::vector<std::vector<std::int64_t
     const std::string decisions = describe(g->space(), made->decisions);
     CAPTURE(decisions);
     if (made->source.find("wgmma") != std::string::npos || made->source.find("mma.sync") != std::string::npos) continue;
-    const result<std::filesystem::path> library = compile_emulated(made->source);
+    const result<std::filesystem::path> library = compile_emulated(made->source, device);
     if (!library) {
       FAIL_CHECK("does not compile:\n" << library.error().message);
       continue;
