@@ -8,6 +8,7 @@
 #include "backends/cuda/evaluator.hpp"
 #include "backends/cuda/profiler.hpp"
 #include "backends/hip/candidate.hpp"
+#include "backends/hip/profile_rocprof.hpp"
 
 namespace kernsmith::hip {
 
@@ -71,6 +72,8 @@ std::vector<tool_check> examine_tools(const std::filesystem::path& cache) {
     checks.push_back({fmt::format("hipcc for {}", architecture), compiler.has_value(),
                       compiler ? fmt::format("{} ({})", compiler->program().string(), compiler->compiler()) : compiler.error().message});
   }
+  const auto profiler = find_rocprof();
+  checks.push_back({"profiler: rocprof", profiler.has_value(), profiler ? profiler->program.string() : missing_rocprof().reason});
   return checks;
 }
 
