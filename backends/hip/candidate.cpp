@@ -63,7 +63,7 @@ cuda::front_end hip_candidates::compiled_with() const {
   with.flags = {"-D__HIP_PLATFORM_NVIDIA__", "-include", std::string("/build/") + bridge_name};
   with.headers = {{bridge_name, std::string(nvidia_bridge_text())}};
   if (headers_ != "/usr/include") {
-    with.flags.push_back("-isystem=" + headers_.string());
+    with.flags.push_back("-I" + headers_.string());
     if (!headers_.string().starts_with("/usr/")) with.readable = {headers_};
   }
   return with;
