@@ -35,6 +35,7 @@ evaluator_actor::behavior_type evaluator_slot(evaluator_actor::stateful_pointer<
       [self](admit_atom, const std::string& session, const problem_ptr& task, const std::string& target,
              std::uint64_t seed) -> admission_result {
         const slot_config& slot = self->state.config;
+        const slot_lease::hold turn(*slot.lease);
         const core_gate::hold alone(*slot.gate, true);
         auto opened = slot.open(*task, target, slot.cores, seed);
         if (!opened) return tl::unexpected(opened.error());
@@ -46,6 +47,7 @@ evaluator_actor::behavior_type evaluator_slot(evaluator_actor::stateful_pointer<
         const slot_config& slot = self->state.config;
         const auto opened = slot.admitted->get(session);
         if (!opened) return not_admitted(session);
+        const slot_lease::hold turn(*slot.lease);
         const core_gate::hold alone(*slot.gate, true);
         auto evaluation = opened->evaluate(kernel, how);
         if (!evaluation) return tl::unexpected(evaluation.error());
@@ -55,6 +57,7 @@ evaluator_actor::behavior_type evaluator_slot(evaluator_actor::stateful_pointer<
         const slot_config& slot = self->state.config;
         const auto opened = slot.admitted->get(session);
         if (!opened) return not_admitted(session);
+        const slot_lease::hold turn(*slot.lease);
         const core_gate::hold alone(*slot.gate, true);
         return opened->control();
       },

@@ -10,12 +10,18 @@
 
 #include "actors/core_plan.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/slot_lease.hpp"
 
 namespace kernsmith::actors {
 
 /// Opens the evaluator of a problem for a target on some cores. Tests put their own here.
 using evaluator_factory = std::function<result<std::unique_ptr<harness::evaluator>>(const problem& p, const std::string& target,
                                                                                     const std::vector<int>& cores, std::uint64_t seed)>;
+
+/// Profiles a source whose passed evaluation is given: signals, without a diagnosis. Tests put their own here; empty: no profiles.
+using profiler_factory =
+    std::function<result<memory::profile>(const problem& p, const std::string& target, const std::vector<int>& cores, std::uint64_t seed,
+                                          const std::string& source, const memory::evaluation& measured)>;
 
 /// The admitted problems of one slot, by session. A builder compiles through the same evaluator while the slot measures another candidate.
 class admitted_problems {
@@ -34,6 +40,8 @@ struct slot_config {
   evaluator_factory open;
   std::shared_ptr<admitted_problems> admitted;
   std::shared_ptr<core_gate> gate;
+  std::shared_ptr<slot_lease> lease;  ///< taken before the gate
+  profiler_factory profile;
 };
 
 struct evaluator_state {

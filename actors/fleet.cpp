@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "actors/profiler_slot.hpp"
+
 namespace kernsmith::actors {
 namespace {
 
@@ -15,6 +17,7 @@ struct job {
   std::function<void(std::shared_ptr<job>, const caf::strong_actor_ptr&)> ask;
   std::function<void(const error&)> give_up;
   int attempts = 0;
+  int most_attempts = max_job_attempts;
   std::uint64_t incarnation = 0;  ///< of the worker it was last given to
 };
 using job_ptr = std::shared_ptr<job>;
@@ -32,7 +35,7 @@ struct worker {
 struct fleet_state {
   static inline const char* name = "fleet";
   fleet_config config;
-  std::vector<worker> workers;                 ///< evaluators first, then the builders of slot 0, 1, ...
+  std::vector<worker> workers;                 ///< evaluators first, then the builders of slot 0, 1, ..., then profilers
   std::map<std::string, std::size_t> slot_of;  ///< session -> slot
   std::vector<std::size_t> next_builder;       ///< per slot
   std::size_t next_slot = 0;
@@ -56,7 +59,7 @@ void dispatch(worker& w, const job_ptr& j) {
 
 void on_job_error(fleet_pointer self, std::size_t index, const job_ptr& j, const caf::error& reason) {
   worker& w = self->state.workers[index];
-  if (j->attempts >= max_job_attempts) {
+  if (j->attempts >= j->most_attempts) {
     j->give_up(
         lost_actor(self->home_system(), "the job was given out " + std::to_string(j->attempts) + " times and lost each time", reason));
     return;
@@ -100,9 +103,10 @@ void on_death(fleet_pointer self, const caf::down_msg& down) {
 
 // A job that asks an actor of type Handle with `arguments` and answers the promise with what it says.
 template <class Handle, class Result, class... Arguments>
-caf::typed_response_promise<Result> give(fleet_pointer self, std::size_t index, Arguments... arguments) {
+caf::typed_response_promise<Result> give(fleet_pointer self, std::size_t index, int most_attempts, Arguments... arguments) {
   auto promise = self->template make_response_promise<Result>();
   auto j = std::make_shared<job>();
+  j->most_attempts = most_attempts;
   j->ask = [=](const job_ptr& me, const caf::strong_actor_ptr& target) {
     self->request(caf::actor_cast<Handle>(target), caf::infinite, arguments...)
         .then([promise](const Result& answer) mutable { promise.deliver(answer); },
@@ -120,37 +124,33 @@ std::size_t builder_index(fleet_state& state, std::size_t slot) {
   return index;
 }
 
+std::size_t profiler_index(const fleet_state& state, std::size_t slot) {
+  const core_plan& cores = state.config.cores;
+  return cores.slots.size() * (1 + cores.builders) + slot;
+}
+
+template <class Behavior>
+void add_worker(fleet_pointer self, Behavior behavior, const slot_config& slot) {
+  auto& system = self->home_system();
+  worker w;
+  w.start = [&system, behavior, slot, detached = self->state.config.detached] {
+    return caf::actor_cast<caf::strong_actor_ptr>(detached ? system.spawn<caf::detached>(behavior, slot) : system.spawn(behavior, slot));
+  };
+  w.restarts = restart_policy(self->state.config.restarts);
+  self->state.workers.push_back(std::move(w));
+}
+
 void add_workers(fleet_pointer self) {
   fleet_state& state = self->state;
   const fleet_config& config = state.config;
   const auto gate = std::make_shared<core_gate>(config.cores.shared);
   std::vector<slot_config> slots;
-  for (const auto& cores : config.cores.slots) slots.push_back({cores, config.open, std::make_shared<admitted_problems>(), gate});
-  auto& system = self->home_system();
-  for (const slot_config& slot : slots) {
-    state.workers.push_back({[&system, slot, detached = config.detached] {
-                               return caf::actor_cast<caf::strong_actor_ptr>(detached ? system.spawn<caf::detached>(evaluator_slot, slot)
-                                                                                      : system.spawn(evaluator_slot, slot));
-                             },
-                             nullptr,
-                             0,
-                             restart_policy(config.restarts),
-                             false,
-                             {}});
-  }
-  for (const slot_config& slot : slots) {
-    for (std::size_t b = 0; b < config.cores.builders; ++b) {
-      state.workers.push_back({[&system, slot, detached = config.detached] {
-                                 return caf::actor_cast<caf::strong_actor_ptr>(detached ? system.spawn<caf::detached>(builder_slot, slot)
-                                                                                        : system.spawn(builder_slot, slot));
-                               },
-                               nullptr,
-                               0,
-                               restart_policy(config.restarts),
-                               false,
-                               {}});
-    }
-  }
+  for (const auto& cores : config.cores.slots)
+    slots.push_back({cores, config.open, std::make_shared<admitted_problems>(), gate, std::make_shared<slot_lease>(), config.profile});
+  for (const slot_config& slot : slots) add_worker(self, evaluator_slot, slot);
+  for (const slot_config& slot : slots)
+    for (std::size_t b = 0; b < config.cores.builders; ++b) add_worker(self, builder_slot, slot);
+  for (const slot_config& slot : slots) add_worker(self, profiler_slot, slot);
   state.next_builder.assign(slots.size(), 0);
   for (worker& w : state.workers) start(self, w);
 }
@@ -172,16 +172,22 @@ fleet_actor::behavior_type fleet(fleet_pointer self, fleet_config config) {
   };
   return {
       [self, slot](admit_atom, const std::string& session, const problem_ptr& task, const std::string& target, std::uint64_t seed) {
-        return give<evaluator_actor, admission_result>(self, slot(session), admit_atom::value, session, task, target, seed);
+        return give<evaluator_actor, admission_result>(self, slot(session), max_job_attempts, admit_atom::value, session, task, target,
+                                                       seed);
       },
       [self, slot](build_atom, const std::string& session, const std::string& source) {
-        return give<builder_actor, build_result>(self, builder_index(self->state, slot(session)), build_atom::value, session, source);
+        return give<builder_actor, build_result>(self, builder_index(self->state, slot(session)), max_job_attempts, build_atom::value,
+                                                 session, source);
       },
       [self, slot](evaluate_atom, const std::string& session, const harness::built_kernel& kernel, harness::effort how) {
-        return give<evaluator_actor, measured_result>(self, slot(session), evaluate_atom::value, session, kernel, how);
+        return give<evaluator_actor, measured_result>(self, slot(session), max_job_attempts, evaluate_atom::value, session, kernel, how);
       },
       [self, slot](control_atom, const std::string& session) {
-        return give<evaluator_actor, control_answer>(self, slot(session), control_atom::value, session);
+        return give<evaluator_actor, control_answer>(self, slot(session), max_job_attempts, control_atom::value, session);
+      },
+      [self, slot](profile_atom, const std::string& session, const profile_job& what) {
+        return give<profiler_actor, profile_result>(self, profiler_index(self->state, slot(session)), max_profile_attempts,
+                                                    profile_atom::value, session, what);
       },
       [self, slot](release_atom, const std::string& session) {
         if (const worker& w = self->state.workers[slot(session)]; w.actor)

@@ -13,10 +13,13 @@ namespace kernsmith::actors {
 
 /// How often a job is given out in all before it is answered with an infrastructure error.
 inline constexpr int max_job_attempts = 3;
+/// A diagnosis is not worth losing a second profiler for.
+inline constexpr int max_profile_attempts = 1;
 
 struct fleet_config {
   core_plan cores;
   evaluator_factory open;
+  profiler_factory profile;
   bool detached = true;  ///< tests in virtual time spawn the slots as ordinary actors
   restart_limits restarts;
   std::function<actor_time()> now;

@@ -6,6 +6,7 @@
 //   ├─ synthesizer    makes sources from decisions
 //   ├─ fleet          this host's device slots: one evaluator per slot, builders beside them; restarts what died, gives its job out again
 //   │   ├─ evaluator ×slot
+//   │   ├─ profiler ×slot
 //   │   └─ builder ×build core
 //   ├─ presenter      what a person watching sees
 //   └─ coordinator    takes sessions, one planner each
@@ -53,13 +54,19 @@ using evaluator_actor = caf::typed_actor<
     /// Drops what is held for a session.
     caf::reacts_to<release_atom, std::string>>;
 
-/// Conforms to the protocols of evaluator_actor and builder_actor, over all slots of the host. A job whose slot died is given out again,
-/// twice at most.
+using profiler_actor = caf::typed_actor<
+    /// Profiles a source and says what limits it. Waits until the slot's evaluator is between two measurements.
+    caf::replies_to<profile_atom, std::string, profile_job>::with<profile_result>>;
+
+/// Conforms to the protocols of evaluator_actor, builder_actor and profiler_actor, over all slots of the host. A job whose slot died is
+/// given out again, twice at most.
 using fleet_actor =
     caf::typed_actor<caf::replies_to<admit_atom, std::string, problem_ptr, std::string, std::uint64_t>::with<admission_result>,
                      caf::replies_to<build_atom, std::string, std::string>::with<build_result>,
                      caf::replies_to<evaluate_atom, std::string, harness::built_kernel, harness::effort>::with<measured_result>,
-                     caf::replies_to<control_atom, std::string>::with<control_answer>, caf::reacts_to<release_atom, std::string>,
+                     caf::replies_to<control_atom, std::string>::with<control_answer>,
+                     caf::replies_to<profile_atom, std::string, profile_job>::with<profile_result>,
+                     caf::reacts_to<release_atom, std::string>,
                      /// INTERNAL: a slot whose back-off is over is started again.
                      caf::reacts_to<revive_atom, std::uint64_t>>;
 

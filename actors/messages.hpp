@@ -24,6 +24,7 @@ using admit_atom = caf::atom_constant<caf::atom("admit")>;
 using build_atom = caf::atom_constant<caf::atom("build")>;
 using evaluate_atom = caf::atom_constant<caf::atom("evaluate")>;
 using control_atom = caf::atom_constant<caf::atom("control")>;
+using profile_atom = caf::atom_constant<caf::atom("profile")>;
 using release_atom = caf::atom_constant<caf::atom("release")>;
 using generate_atom = caf::atom_constant<caf::atom("generate")>;
 using commit_atom = caf::atom_constant<caf::atom("commit")>;
@@ -77,7 +78,9 @@ struct progress_report {
   std::string unit = "ns";  ///< what speed-ups count, where that isn't time
   std::int64_t evaluations = 0, budget = 0;
   double best_speedup = 0;
-  std::string best_decisions, bottleneck;
+  std::string best_decisions;
+  std::string bottleneck;  ///< of the best so far, in one line
+  std::string profiled;    ///< candidate whose profile said so just now; empty: nothing new
   std::string last_candidate, last_outcome, last_detail;
   double last_speedup = 0;
   bool last_is_final = false;  ///< a final measurement: doesn't count against the budget
@@ -97,11 +100,27 @@ struct measured {
   memory::cost spent;   ///< of the slot on this session so far, admission included
 };
 
+/// What a profiler is asked for.
+struct profile_job {
+  problem_ptr task;
+  std::string target;
+  std::uint64_t seed = 1;
+  std::string source;
+  memory::evaluation measured;  ///< passed; without workloads the profiler times the source itself
+};
+
+/// What came of it, and the wall time it took.
+struct profile_answer {
+  result<memory::profile> profile;
+  double seconds = 0;
+};
+
 using session_result = result<session_report>;
 using admission_result = result<admission>;
 using build_result = result<harness::built_kernel>;
 using measured_result = result<measured>;
 using control_answer = result<memory::control_result>;
+using profile_result = result<profile_answer>;
 using proposal_result = result<agents::proposal>;
 using commit_result = result<std::vector<memory::event>>;
 using recall_result = result<recalled_session>;
@@ -129,6 +148,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::admission_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::build_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::measured_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::control_answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::profile_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::profile_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::proposal_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::commit_result)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(kernsmith::actors::recall_result)

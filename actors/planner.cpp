@@ -1,6 +1,6 @@
 #include "actors/caf.hpp"
 //
-#include "actors/planner.hpp"
+#include "actors/planner_state.hpp"
 
 #include <algorithm>
 #include <map>
@@ -15,77 +15,6 @@ namespace kernsmith::actors {
 namespace {
 
 constexpr std::size_t max_stored_log_bytes = 64u << 10;
-
-struct planner_state {
-  static inline const char* name = "planner";
-  planner_config config;
-  caf::typed_response_promise<session_result> promise;
-  bool answered = false;
-  double started_s = 0;
-  generators makers;
-  std::vector<const agents::generator*> maker_pointers;
-  std::unique_ptr<agents::search> search;
-  std::unique_ptr<agents::session_core> core;
-  std::map<std::pair<std::int64_t, bool>, harness::built_kernel> built;
-  std::map<std::string, std::string> samples;
-  admission machine;
-  memory::cost spent;
-  std::string stop_before_start;
-};
-
-using planner_pointer = planner_actor::stateful_pointer<planner_state>;
-
-void drive(planner_pointer self);
-
-void answer(planner_pointer self, session_result outcome) {
-  planner_state& state = self->state;
-  if (state.answered) return;
-  state.answered = true;
-  state.promise.deliver(std::move(outcome));
-  self->send(state.config.fleet, release_atom::value, state.config.request.settings.id);
-  self->quit();
-}
-
-void fail_session(planner_pointer self, const error& why) {
-  answer(self, tl::unexpected<error>(why));
-}
-
-auto lost(planner_pointer self, std::string what) {
-  return [self, what = std::move(what)](const caf::error& reason) { fail_session(self, lost_actor(self->home_system(), what, reason)); };
-}
-
-void show(planner_pointer self, const std::string& phase, const memory::evaluation* last = nullptr) {
-  planner_state& state = self->state;
-  if (!state.config.presenter) return;
-  progress_report report;
-  const memory::session& session = state.core ? state.core->session() : state.config.request.settings;
-  report.session = session.id;
-  report.problem = session.problem_name;
-  report.target = session.target;
-  report.budget = session.budget;
-  if (!session.baselines.empty()) report.unit = session.baselines.front().unit;
-  report.phase = phase;
-  if (state.core) {
-    report.evaluations = state.core->evaluations();
-    report.best_speedup = state.core->best_speedup();
-    if (const memory::candidate* best = state.core->best_so_far()) report.best_decisions = best->decisions_text;
-  }
-  if (last) {
-    report.last_candidate = last->candidate;
-    report.last_outcome = last->duplicate_of.empty() ? last->outcome : "duplicate";
-    report.last_detail = last->detail;
-    report.last_speedup = last->speedup;
-    report.last_is_final = last->effort == "final";
-    if (last->outcome == "passed" && last->speedup >= report.best_speedup) report.bottleneck = last->diagnosis.bottleneck;
-  }
-  report.finished = phase == "finished";
-  if (report.finished && session.best_speedup > 0) {  // the search's own figure was the luckiest of many; the final one counts
-    const memory::candidate* best = state.core->best_so_far();
-    if (best == nullptr || best->id != session.best) report.best_decisions.clear();
-    report.best_speedup = session.best_speedup;
-  }
-  self->send(state.config.presenter, progress_atom::value, report);
-}
 
 void do_generate(planner_pointer self, const agents::generate_step& s) {
   const std::int64_t id = s.what.id;
@@ -252,8 +181,24 @@ void do_finish(planner_pointer self, const agents::finish_step& s) {
   self->request(state.config.librarian, caf::infinite, crown_atom::value, batch, champion).then(done, lost(self, "storing the session"));
 }
 
+}  // namespace
+
+void answer(planner_pointer self, session_result outcome) {
+  planner_state& state = self->state;
+  if (state.answered) return;
+  state.answered = true;
+  state.promise.deliver(std::move(outcome));
+  self->send(state.config.fleet, release_atom::value, state.config.request.settings.id);
+  self->quit();
+}
+
+void fail_session(planner_pointer self, const error& why) {
+  answer(self, tl::unexpected<error>(why));
+}
+
 void drive(planner_pointer self) {
   if (self->state.answered) return;
+  self->state.core->set_elapsed(elapsed_s(self));
   for (const agents::step& s : self->state.core->poll()) {
     if (const auto* generate = std::get_if<agents::generate_step>(&s))
       do_generate(self, *generate);
@@ -265,10 +210,16 @@ void drive(planner_pointer self) {
       do_record(self, *record);
     else if (std::holds_alternative<agents::control_step>(s))
       do_control(self);
+    else if (const auto* profile = std::get_if<agents::profile_step>(&s))
+      do_profile(self, *profile);
+    else if (const auto* annotate = std::get_if<agents::annotate_step>(&s))
+      do_annotate(self, *annotate);
     else if (const auto* finish = std::get_if<agents::finish_step>(&s))
       do_finish(self, *finish);
   }
 }
+
+namespace {
 
 std::vector<agents::warm_start> parse_warm_starts(const std::vector<std::string>& stored) {
   std::vector<agents::warm_start> starts;
@@ -289,6 +240,13 @@ void begin_search(planner_pointer self, memory::session session, agents::session
   if (!search) return fail_session(self, search.error());
   state.search = std::move(*search);
   session.fingerprint = state.machine.machine;
+  for (memory::baseline_timing& fresh : state.machine.baselines) {
+    for (const memory::baseline_timing& told : session.baselines) {  // before a resume
+      if (told.name != fresh.name) continue;
+      fresh.diagnosis = told.diagnosis;
+      fresh.profile_blob = told.profile_blob;
+    }
+  }
   session.baselines = state.machine.baselines;
   session.state = "running";
   if (session.started.empty()) session.started = state.config.now();
@@ -302,6 +260,8 @@ void begin_search(planner_pointer self, memory::session session, agents::session
   batch->emit(history.evaluations.empty() ? "session.started" : "session.resumed",
               {{"session", session.id}, {"problem", session.problem_name}, {"target", session.target}, {"budget", session.budget}});
   state.core = std::make_unique<agents::session_core>(session, *state.search, state.maker_pointers, std::move(history));
+  if (state.config.baseline_source)
+    state.core->set_baseline_source(state.config.baseline_source(*state.config.request.task, session.target));
   if (!state.stop_before_start.empty()) state.core->stop(state.stop_before_start);
   if (session.time_limit_s > 0)
     self->delayed_send(self, std::chrono::milliseconds(static_cast<std::int64_t>(session.time_limit_s * 1000)), tick_atom::value);

@@ -16,6 +16,8 @@ struct planner_config {
   presenter_actor presenter;
   /// The ways to implement a problem: the rules, then the user's seed kernels. `cores` is what a kernel may use.
   generator_factory make_generators;
+  /// What the baseline of a problem was built from on a target, for its profile; empty where that can't be had. May be missing.
+  std::function<std::string(const problem& p, const std::string& target)> baseline_source;
   std::function<std::string()> now;  ///< RFC 3339
   std::function<double()> clock_s;   ///< monotonic
 };

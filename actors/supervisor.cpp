@@ -64,6 +64,7 @@ void start_children(supervisor_pointer self) {
   sessions.planner.fleet = state.fleet;
   sessions.planner.presenter = state.presenter;
   sessions.planner.make_generators = state.config.make_generators;
+  sessions.planner.baseline_source = state.config.baseline_source;
   sessions.planner.now = state.config.now;
   sessions.planner.clock_s = state.config.clock_s;
   state.coordinator = spawn_coordinator(system, std::move(sessions));

@@ -20,6 +20,7 @@ struct supervisor_config {
   presenter_config presenter;
   fleet_config fleet;
   generator_factory make_generators;
+  std::function<std::string(const problem& p, const std::string& target)> baseline_source;  ///< as in planner_config
   std::function<std::string()> now;
   std::function<double()> clock_s;
   std::size_t parallel_sessions = 1;

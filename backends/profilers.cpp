@@ -3,11 +3,18 @@
 #include <fmt/format.h>
 
 #include "backends/cpp/profiler.hpp"
+#include "backends/cpp/reference_source.hpp"
 #include "backends/cuda/profiler.hpp"
+#include "backends/cuda/reference_source.hpp"
 #include "backends/hip/evaluator.hpp"
 #include "backends/targets.hpp"
 
 namespace kernsmith::backends {
+
+bool has_profiler(const std::string& target) {
+  const std::string language = language_of(target);
+  return language == "cpp" || language == "cuda" || language == "hip";
+}
 
 result<memory::profile> profile_kernel(const std::string& target, const problem& p, const std::string& source,
                                        const memory::evaluation& measured, const harness::evaluator_options& options) {
@@ -16,6 +23,15 @@ result<memory::profile> profile_kernel(const std::string& target, const problem&
   if (language == "cuda") return cuda::profile_kernel(p, source, measured, options);
   if (language == "hip") return hip::profile_kernel(p, source, measured, options);
   return fail(fault::bad_request, fmt::format("no profiler for target '{}'; there are some for: cpp, cuda, hip", target));
+}
+
+std::string baseline_source(const std::string& target, const problem& p) {
+  if (p.baselines.empty()) return "";
+  const baseline_spec& first = p.baselines.front();
+  const std::string language = language_of(target);
+  if (first.source) return first.source->language == language ? first.source->text : "";
+  if (first.builtin != "naive" || (language != "cpp" && language != "cuda")) return "";
+  return (language == "cpp" ? cpp::naive_source(p) : cuda::naive_source(p)).value_or("");
 }
 
 }  // namespace kernsmith::backends

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "transport/diagnosis_text.hpp"
 #include "transport/result_documents.hpp"
 #include "transport/terminal_view.hpp"
 
@@ -70,6 +71,7 @@ class report_writer {
     write_asked();
     if (best_.candidate != nullptr) {
       write_workloads();
+      write_limits();
       write_decisions();
       write_verification();
     }
@@ -134,12 +136,28 @@ class report_writer {
       line("| {} | {:g} | {} | {} | {} | {} | {} |", cell(axes_text(w.axes)), w.weight, quantity_text(w.baseline_median_ns, unit),
            quantity_text(w.median_ns, unit), speedup_text(w.speedup), interval(w.ci95), w.verdict);
     }
-    const auto& d = best_.evaluation->diagnosis;
-    if (!d.bottleneck.empty()) {
-      line("\nWhat limits it now: **{}**{}.", d.bottleneck,
-           d.roofline_fraction > 0 ? fmt::format(", at {:.0f} % of the roofline", 100 * d.roofline_fraction) : "");
-    }
     for (std::size_t i = 1; i < s_.baselines.size(); ++i) write_other_baseline(s_.baselines[i]);
+  }
+
+  /// By a profile where there is one, else by the roofline alone.
+  void write_limits() {
+    const auto& d = best_.evaluation->diagnosis;
+    if (d.bottleneck.empty()) return;
+    section("What limits it");
+    line("**{}**{}.", cell(limit_text(d)),
+         !d.confidence.empty() && d.roofline_fraction > 0 ? fmt::format(", at {:.0f} % of the roofline", 100 * d.roofline_fraction) : "");
+    if (const auto failure = profiler_failure(d); !failure.empty()) line("\nThere is no profile: {}.", cell(failure));
+    if (best_.evaluation->profile_blob.empty()) return;
+    blank();
+    for (const auto& e : d.evidence) line("- {}", cell(evidence_text(e)));
+    if (!d.also.empty() && d.confidence != "unclear") line("- it also shows signs of {}", cell(list_text(d.also)));
+    line("\nRead {}.", cell(means_text(d)));
+    if (!r_.advice.empty()) {
+      line("\nWhat to try next:\n");
+      for (const auto& each : r_.advice) line("- {}", cell(each));
+    }
+    if (!s_.baselines.empty() && !s_.baselines.front().profile_blob.empty())
+      line("\n{} is limited by {}.", baseline_name(), cell(limit_text(s_.baselines.front().diagnosis)));
   }
 
   /// Medians of the same session side by side; no interval, because the two were not measured in interleaved blocks.

@@ -20,6 +20,7 @@ struct session_records {
   std::string evidence;                         ///< path of the evidence folder relative to the documents; may be empty
   std::string problem_path;                     ///< as the user gave it, for "how to reproduce"
   std::vector<std::string> notes;               ///< what the grammar could not fuse, and the like
+  std::vector<std::string> advice;              ///< what is known to help against the best's bottleneck, a line each
 };
 
 /// The best candidate and its evaluation; null pointers when there is none.

@@ -183,7 +183,7 @@ std::vector<std::string> render(const view_state& s, const view_style& style) {
   }
   if (!s.bottleneck.empty()) {
     const auto position = s.roofline_fraction > 0 ? fmt::format(", {:.0f} % of the roofline", 100 * s.roofline_fraction) : "";
-    lines.push_back(label("bottleneck").add(s.bottleneck + position).take());
+    lines.push_back(label("limited by").add(s.bottleneck + position).take());
   }
   if (!s.last_outcome.empty()) {
     const bool passed = s.last_outcome.starts_with("passed");

@@ -120,6 +120,13 @@ void watch_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
+result<void> check_objective(const problem& p) {
+  if (p.objective == metric::latency) return {};
+  return fail(fault::bad_request, fmt::format("{}: [objective] asks for a metric other than \"latency\", and speed-ups are counted in "
+                                              "median latency only; write metric = \"latency\", the percentiles stand in the results",
+                                              p.path.string()));
+}
+
 std::string now_text() {
   const auto now = std::chrono::system_clock::now();
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;

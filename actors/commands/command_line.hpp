@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/error.hpp"
+#include "config/problem.hpp"
 
 namespace CLI {
 class App;
@@ -60,6 +61,8 @@ int report_error(const error& why);
 /// their own before main, and a signal that any of them takes must do the same.
 void watch_signals();
 
+/// Refuses (bad_request) a problem whose objective is another than what speed-ups are counted in.
+[[nodiscard]] result<void> check_objective(const problem& p);
 /// Now, RFC 3339 UTC with milliseconds.
 [[nodiscard]] std::string now_text();
 

@@ -195,6 +195,7 @@ result<memory::evaluation> evaluate_source(const evaluate_options& options, cons
 int run_evaluate(const evaluate_options& options) {
   const auto p = load_problem(options.problem_file);
   if (!p) return report_error(p.error());
+  if (const auto offered = check_objective(*p); !offered) return report_error(offered.error());
   const auto source = read_file(options.source_file);
   if (!source) return report_error(source.error());
   const auto target = backends::resolve_target(options.target);

@@ -17,14 +17,17 @@
 #include "actors/core_plan.hpp"
 #include "actors/embedded.hpp"
 #include "agents/search/policy.hpp"
+#include "agents/search/profile_schedule.hpp"
 #include "agents/synthesis/machine_model.hpp"
 #include "agents/synthesis/simt/simt_grammar.hpp"
 #include "agents/synthesis/vector_c/vector_c_grammar.hpp"
 #include "backends/external/targets.hpp"
+#include "backends/profilers.hpp"
 #include "backends/targets.hpp"
 #include "config/hash.hpp"
 #include "config/settings.hpp"
 #include "config/text.hpp"
+#include "transport/diagnosis_text.hpp"
 #include "transport/result_stream.hpp"
 #include "transport/terminal_view.hpp"
 
@@ -67,6 +70,7 @@ result<std::vector<problem_ptr>> load_all(const std::vector<std::string>& files)
   for (const std::string& file : files) {
     auto p = load_problem(file);
     if (!p) return tl::unexpected(p.error());
+    if (auto offered = check_objective(*p); !offered) return tl::unexpected(offered.error());
     loaded.push_back(std::move(*p));
   }
   if (auto distinct = check_distinct(loaded); !distinct) return tl::unexpected(distinct.error());
@@ -81,8 +85,7 @@ result<std::unique_ptr<agents::generator>> rules_for(const problem& p, const std
     return agents::make_rules_generator(p, agents::describe_host(static_cast<int>(std::max<std::int64_t>(1, machine.machine.cores))));
   if (backends::language_of(target) == "cuda")
     return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::cuda);
-  if (backends::language_of(target) == "hip")
-    return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::hip);
+  if (backends::language_of(target) == "hip") return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::hip);
   if (const auto external = external::find_target(target); external && *external) {
     if ((*external)->language == target_language::c) return agents::vector_c::make_vector_c_generator(p, **external);
   }
@@ -150,6 +153,7 @@ session_request make_request(const optimize_options& options, const problem_ptr&
   request.settings.stop_at = s.stop_at;
   request.settings.stall = s.stall;
   request.settings.lookahead = s.lookahead;
+  request.settings.profile = backends::has_profiler(target) ? s.profile : "off";
   request.settings.id = make_id("sess", fmt::format("{}/{}/{}/{}", task->hash, target, now_text(), getpid()));
   return request;
 }
@@ -171,6 +175,17 @@ supervisor_config make_supervisor(const optimize_options& options, std::shared_p
     how.stop = &interrupted();
     return backends::open_evaluator(target, p, how);
   };
+  config.fleet.profile = [cache = build_cache(options.common)](const problem& p, const std::string& target, const std::vector<int>& cores,
+                                                               std::uint64_t seed, const std::string& source,
+                                                               const memory::evaluation& measured) {
+    harness::evaluator_options how;
+    how.cache = cache;
+    how.cores = cores;
+    how.seed = seed;
+    how.stop = &interrupted();
+    return backends::profile_kernel(target, p, source, measured, how);
+  };
+  config.baseline_source = [](const problem& p, const std::string& target) { return backends::baseline_source(target, p); };
   config.make_generators = [wanted = options.synthesizers](const problem& p, const std::string& target, const admission& machine) {
     return make_generators(p, target, machine, wanted);
   };
@@ -194,6 +209,15 @@ std::filesystem::path output_base(const optimize_options& options) {
 
 std::filesystem::path output_folder(const optimize_options& options, const problem_ptr& task, bool only_one) {
   return only_one && !options.out.empty() ? output_base(options) : output_base(options) / task->name;
+}
+
+// The problem file as the user gave it: what has to be typed again, wherever the folder is moved to.
+std::string given_path(const optimize_options& options, const problem& task) {
+  for (const std::string& file : options.problem_files) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(file, task.path, ignored)) return file;
+  }
+  return task.path.filename().string();
 }
 
 int worst(int a, int b) {
@@ -238,6 +262,8 @@ int run_optimize(const optimize_options& options) {
     time_limit_s = *parsed;
   }
   if (const auto known = check_policy(options.settings.policy); !known) return report_error(known.error());
+  if (const auto known = agents::profile_mode_named(options.settings.profile); !known)
+    return report_error(error{fault::bad_request, "--profile: " + known.error().message});
   const auto problems = load_all(options.problem_files);
   if (!problems) return report_error(problems.error());
   std::vector<std::string> targets;
@@ -263,6 +289,7 @@ int run_optimize(const optimize_options& options) {
     for (const std::string& target : targets) requests.push_back(make_request(options, p, target, time_limit_s));
   int status = exit_done;
   std::vector<transport::result_row> rows;
+  std::vector<std::string> limits;  ///< of the winners
   nlohmann::json documents = nlohmann::json::array();
   std::size_t ended = 0;
   const auto done = [&](const session_result& report) {
@@ -272,13 +299,15 @@ int run_optimize(const optimize_options& options) {
       return;
     }
     const auto folder = output_folder(options, request.task, requests.size() == 1);
-    auto written = write_session(folder, *report);
+    auto written = write_session(folder, *report, given_path(options, *request.task));
     if (!written) {
       status = worst(status, report_error(written.error()));
       return;
     }
     documents.push_back(std::move(*written));
     rows.push_back(row_of(*report));
+    if (!report->best.profile_blob.empty())
+      limits.push_back(fmt::format("{} is limited by {}", report->session.problem_name, transport::limit_text(report->best.diagnosis)));
     status = worst(status, status_of(*report));
   };
   const auto reports = run_embedded(make_supervisor(options, std::shared_ptr<memory::store>(std::move(*store)), stream.get(), view),
@@ -287,6 +316,7 @@ int run_optimize(const optimize_options& options) {
   if (!options.common.json || !options.common.json_file.empty()) {
     if (!rows.empty()) {
       for (const std::string& line : transport::result_table(rows)) fmt::print("{}\n", line);
+      for (const std::string& line : limits) fmt::print("{}\n", line);
       fmt::print("written to {}\n",
                  (requests.size() == 1 ? output_folder(options, requests.front().task, true) : output_base(options)).string());
     }
@@ -315,6 +345,11 @@ command_body add_optimize(CLI::App& program) {
   command->add_option("--stop-at", s.stop_at, "Stop when this speed-up is reached")->check(CLI::NonNegativeNumber);
   command->add_option("--stall", s.stall, "Stop after this many evaluations without a new best")->check(CLI::NonNegativeNumber);
   command->add_option("--policy", s.policy, "Search policy: mcts, evolution or random")->capture_default_str();
+  command
+      ->add_option("--profile", s.profile,
+                   "What is profiled, for a diagnosis: off, winner, or best (the winner, and within a tenth of the time each best that "
+                   "lasts and the baseline)")
+      ->capture_default_str();
   command->add_option("--synthesizer", options->synthesizers,
                       "Who makes candidates: rules, or the name of a seed kernel; may be repeated (default: all)");
   command->add_option("--seed", s.seed, "Seed of every random choice")->capture_default_str();

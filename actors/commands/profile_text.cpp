@@ -82,6 +82,10 @@ std::string indented(const std::string& block, std::size_t most_lines) {
 
 }  // namespace
 
+std::string diagnosis_text(const memory::diagnosis& d) {
+  return d.confidence.empty() ? "" : bottleneck_lines(d) + advice_lines(d);
+}
+
 std::string profile_text(const memory::profile& p, bool all_signals) {
   constexpr std::size_t hot_code_lines = 16;
   std::string text = bottleneck_lines(p.diagnosis) + roofline_lines(p);

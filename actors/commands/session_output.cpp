@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "actors/commands/command_line.hpp"
+#include "agents/knowledge/library.hpp"
 #include "backends/cpp/reference_source.hpp"
 #include "transport/result_documents.hpp"
 
@@ -44,16 +45,19 @@ result<void> check_output(const std::filesystem::path& folder) {
   return {};
 }
 
-result<nlohmann::json> write_session(const std::filesystem::path& folder, const session_report& report) {
+result<nlohmann::json> write_session(const std::filesystem::path& folder, const session_report& report, const std::string& problem_path) {
   transport::session_records records;
   records.session = report.session;
   records.candidates = report.candidates;
   records.evaluations = report.history;
   records.evidence = "evidence";
-  records.problem_path = report.task->path.string();
+  records.problem_path = problem_path;
   const bool found = !report.best_source.empty();
   if (found) records.best_source = "best." + file_suffix_of(report.best_candidate.language);
   records.notes = report.best_candidate.notes;
+  for (const std::string& id : report.best.diagnosis.knowledge)
+    if (const agents::knowledge_entry* entry = agents::find_knowledge(id))
+      records.advice.push_back(fmt::format("{} (`kernsmith knowledge show {}`)", entry->title, id));
   for (memory::evaluation& e : records.evaluations) e.evidence = (folder / "evidence").string();
   std::error_code ignored;
   if (!found)

@@ -84,6 +84,8 @@ void session_view::show(const progress_report& report) {
                                        (report.last_is_final ? "final: " : "") + report.last_outcome, report.last_detail,
                                        report.last_speedup, report.best_speedup, new_best}));
     }
+  } else if (!live_ && !report.profiled.empty()) {
+    view_.say(fmt::format("{} is limited by {}", report.profiled, report.bottleneck));
   } else if (!live_ && phase_changed) {
     view_.say(report.phase);
   }

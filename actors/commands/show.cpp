@@ -8,7 +8,9 @@
 #include "actors/commands/command_line.hpp"
 #include "actors/commands/commands.hpp"
 #include "actors/commands/line_diff.hpp"
+#include "actors/commands/profile_text.hpp"
 #include "memory/store.hpp"
+#include "transport/diagnosis_text.hpp"
 
 namespace kernsmith::actors {
 namespace {
@@ -38,6 +40,14 @@ result<found_candidate> find_candidate(const memory::store& store, const std::st
   return found_candidate{*candidate, *source, store.evaluations_for_candidate(candidate->id)};
 }
 
+/// The evaluation whose diagnosis says most: the newest with a profile, else the newest.
+const memory::evaluation* explained_of(const found_candidate& f) {
+  const memory::evaluation* best = nullptr;
+  for (const memory::evaluation& e : f.evaluations)
+    if (best == nullptr || best->profile_blob.empty() || !e.profile_blob.empty()) best = &e;
+  return best;
+}
+
 void print_candidate(const found_candidate& f) {
   const memory::candidate& c = f.candidate;
   fmt::print("candidate   {}\nsession     {} (move {})\ntarget      {}\nmade by     {}: {}, memory {}\ndecisions   {}\n", c.id, c.session,
@@ -50,6 +60,13 @@ void print_candidate(const found_candidate& f) {
     if (e.speedup > 0) fmt::print("  {:.2f}x ({} effort, {})", e.speedup, e.effort, e.timing.status);
     fmt::print("\n");
   }
+  if (const memory::evaluation* explained = explained_of(f)) {
+    const std::string failure = transport::profiler_failure(explained->diagnosis);
+    if (const std::string text = diagnosis_text(explained->diagnosis); !text.empty())
+      fmt::print("\n{}{:<14}{}\n", text, "read", transport::means_text(explained->diagnosis));
+    else if (const std::string limit = transport::limit_text(explained->diagnosis); !limit.empty())
+      fmt::print("limited by  {}{}\n", limit, failure.empty() ? "" : " (no profile: " + failure + ")");
+  }
   fmt::print("\n{}", f.source);
 }
 
@@ -58,9 +75,15 @@ void print_session(const memory::store& store, const memory::session& s) {
              s.problem_name, s.problem.substr(0, 12), s.target, s.policy, s.seed, s.budget, s.state,
              s.stopped_by.empty() ? "" : ", stopped by " + s.stopped_by);
   if (!s.best.empty()) fmt::print("best        {}  {:.2f}x\n", s.best, s.best_speedup);
+  const auto evaluations = store.evaluations_of(s.id);
+  for (const memory::baseline_timing& b : s.baselines)
+    if (!b.profile_blob.empty()) fmt::print("limited by  {} ({})\n", transport::limit_text(b.diagnosis), b.name);
+  for (const memory::evaluation& e : evaluations)
+    if (!e.profile_blob.empty() && e.duplicate_of.empty() && (e.effort == "final" || e.candidate != s.best))
+      fmt::print("limited by  {} ({})\n", transport::limit_text(e.diagnosis), e.candidate);
   fmt::print("\n{:>5}  {:18} {:14} {:>9}  {}\n", "move", "candidate", "outcome", "speed-up", "decisions");
   const auto candidates = store.candidates_of(s.id);
-  for (const memory::evaluation& e : store.evaluations_of(s.id)) {
+  for (const memory::evaluation& e : evaluations) {
     const auto c = std::find_if(candidates.begin(), candidates.end(), [&](const memory::candidate& x) { return x.id == e.candidate; });
     fmt::print("{:>5}  {:18} {:14} {:>9}  {}\n", c == candidates.end() ? -1 : c->move, e.candidate,
                e.duplicate_of.empty() ? e.outcome : "duplicate", e.speedup > 0 ? fmt::format("{:.2f}x", e.speedup) : "-",
@@ -82,6 +105,10 @@ int run_show(const common_options& options, const std::string& id) {
     nlohmann::json document = found->candidate;
     document["source"] = found->source;
     document["evaluations"] = found->evaluations;
+    document["profile"] = nullptr;
+    if (const memory::evaluation* explained = explained_of(*found); explained != nullptr && !explained->profile_blob.empty())
+      if (const auto stored = (*store)->get_blob(explained->profile_blob))
+        document["profile"] = nlohmann::json::parse(*stored, nullptr, false);
     return write_json(options, document) ? exit_done : exit_missing_here;
   }
   print_candidate(*found);

@@ -26,7 +26,11 @@ move_outcome outcome_of(const memory::evaluation& e) {
 }  // namespace
 
 session_core::session_core(memory::session session, search& policy, std::vector<const generator*> generators, session_history history)
-    : session_(std::move(session)), search_(policy), generators_(std::move(generators)), past_(std::move(history)) {}
+    : session_(std::move(session)),
+      search_(policy),
+      generators_(std::move(generators)),
+      past_(std::move(history)),
+      profiles_(profile_mode_named(session_.profile).value_or(profile_mode::off), session_.profile_s) {}
 
 std::vector<step> session_core::poll() {
   std::vector<step> steps = std::move(queue_);
@@ -40,7 +44,10 @@ std::vector<step> session_core::poll() {
   }
   const bool idle = std::all_of(moves_.begin(), moves_.end(), [](const auto& m) { return m.second.at == phase::done; });
   if (idle && (search_.finished() || !stop_reason_.empty())) searching_ = false;
-  if (!searching_ && idle) poll_finals(steps);
+  if (!searching_ && idle)
+    poll_finals(steps);
+  else
+    poll_profiles(steps);
   return steps;
 }
 
@@ -202,7 +209,10 @@ void session_core::settle(work& w) {
   w.at = phase::done;
   const move_outcome o = outcome_of(w.evaluation);
   if (o.measured) ++counted_;
-  if (o.passed) best_speedup_ = std::max(best_speedup_, o.speedup);
+  if (o.passed && o.speedup > best_speedup_) {
+    best_speedup_ = o.speedup;
+    best_since_ = counted_;
+  }
   search_.observe(w.what.id, o);
 }
 
@@ -228,7 +238,7 @@ void session_core::stop(const std::string& reason) {
 
 void session_core::poll_finals(std::vector<step>& steps) {
   if (stop_reason_ == "interrupted") {
-    if (!final_now_) finish(steps);
+    if (!final_now_ && !profiling_) finish(steps);
     return;
   }
   if (!ranked_) {
@@ -264,7 +274,7 @@ void session_core::poll_finals(std::vector<step>& steps) {
     steps.push_back(control_step{});
     return;
   }
-  if (control_known_) finish(steps);
+  if (control_known_ && !profiles_before_end(steps)) finish(steps);
 }
 
 void session_core::finish(std::vector<step>& steps) {
@@ -272,10 +282,9 @@ void session_core::finish(std::vector<step>& steps) {
   finished_ = true;
   session_.state = stop_reason_ == "interrupted" ? "interrupted" : "finished";
   session_.stopped_by = stop_reason_.empty() ? search_.stopped_by() : stop_reason_;
-  for (const auto& [id, w] : finals_) {
-    if (w.evaluation.outcome != "passed" || w.evaluation.speedup <= session_.best_speedup) continue;
-    session_.best_speedup = w.evaluation.speedup;
-    session_.best = w.candidate.id;
+  if (const work* winner = final_winner()) {
+    session_.best_speedup = winner->evaluation.speedup;
+    session_.best = winner->candidate.id;
   }
   steps.push_back(finish_step{session_});
 }

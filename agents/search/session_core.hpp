@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "agents/search/profile_schedule.hpp"
 #include "agents/search/search.hpp"
 #include "memory/records.hpp"
 
@@ -55,11 +56,25 @@ struct record_step {
 };
 /// Measure the baseline against itself; answer with on_control().
 struct control_step {};
+/// Profile a source; answer with on_profiled(). One at a time.
+struct profile_step {
+  std::string trigger;    ///< improvement | winner | baseline
+  std::string candidate;  ///< id; empty: the baseline
+  std::string source;
+  memory::evaluation measured;  ///< of the candidate; without workloads for the baseline
+};
+/// Store these together with their event, then call on_annotated(). `profile` becomes a blob, whose hash goes into what it explains; it has
+/// no signals when it is stored already or the profiler failed.
+struct annotate_step {
+  memory::profile profile;
+  std::optional<memory::evaluation> evaluation;  ///< nothing: the session's baseline was profiled
+  memory::session session;
+};
 /// The session has ended: `session` is complete but for the wall time. poll() returns nothing after it.
 struct finish_step {
   memory::session session;
 };
-using step = std::variant<generate_step, build_step, evaluate_step, record_step, control_step, finish_step>;
+using step = std::variant<generate_step, build_step, evaluate_step, record_step, control_step, profile_step, annotate_step, finish_step>;
 
 /// What was stored of an earlier, unfinished run of the same session.
 struct session_history {
@@ -78,6 +93,10 @@ class session_core {
   session_core(memory::session session, search& policy, std::vector<const generator*> generators, session_history history);
 
   [[nodiscard]] std::vector<step> poll();
+  /// Wall time of the session so far, for what is bounded by it: profiles. Nothing else of the session's course depends on it.
+  void set_elapsed(double seconds) { elapsed_s_ = seconds; }
+  /// What the baseline was built from, where it can be profiled.
+  void set_baseline_source(std::string source) { baseline_source_ = std::move(source); }
 
   void on_generated(std::int64_t move_id, const result<proposal>& made);
   void on_built(std::int64_t move_id, bool final_round, const build_report& report);
@@ -85,6 +104,10 @@ class session_core {
   /// The records as they were stored: with times and blobs.
   void on_recorded(std::int64_t move_id, bool final_round, const memory::candidate& candidate, const memory::evaluation& evaluation);
   void on_control(const memory::control_result& control);
+  /// `seconds`: of wall time that profiling took. A failure is kept as what is missing, and costs nothing but the diagnosis.
+  void on_profiled(const profile_step& asked, const result<memory::profile>& profile, double seconds);
+  /// The records as they were stored: with the profile's blob.
+  void on_annotated(const std::optional<memory::evaluation>& evaluation, const memory::session& session);
   /// The work on a move was given up because of an interruption: nothing is recorded, and a resume makes the move again.
   void on_abandoned(std::int64_t move_id, bool final_round);
   /// No new moves. "time" goes on to the final measurements; "interrupted" ends as soon as outstanding work is recorded.
@@ -123,6 +146,11 @@ class session_core {
   void conclude(work& w, std::vector<step>& steps);
   void poll_finals(std::vector<step>& steps);
   void finish(std::vector<step>& steps);
+  void poll_profiles(std::vector<step>& steps);
+  [[nodiscard]] bool profiles_before_end(std::vector<step>& steps);
+  void ask_profile(profile_step asked, std::vector<step>& steps);
+  [[nodiscard]] work* best_work();
+  [[nodiscard]] work* final_winner();
 
   memory::session session_;
   search& search_;
@@ -137,6 +165,11 @@ class session_core {
   std::string stop_reason_;
   std::int64_t counted_ = 0, replayed_ = 0;
   double best_speedup_ = 0;
+  double elapsed_s_ = 0;
+  std::string baseline_source_;
+  profile_schedule profiles_;
+  bool profiling_ = false;       ///< asked for or being stored
+  std::int64_t best_since_ = 0;  ///< evaluations when the best so far became that
   bool searching_ = true, ranked_ = false, control_asked_ = false, control_known_ = false, finished_ = false;
 };
 

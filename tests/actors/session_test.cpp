@@ -1,6 +1,7 @@
 // Whole sessions through the actor tree in virtual time, with a fake machine.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "virtual_system.hpp"
@@ -191,4 +192,154 @@ TEST_CASE("a session starts from the champions of the same problem") {
   REQUIRE(report.has_value());
   REQUIRE(!report->session.warm_starts.empty());
   CHECK(report->best_source == "A=5 B=2");  // found within four evaluations only because it was remembered
+}
+
+namespace {
+
+session_request profiling_request(const std::string& mode, std::int64_t budget = 24) {
+  auto request = request_for(tiny_problem(), budget);
+  request.settings.profile = mode;
+  return request;
+}
+
+std::size_t events_of(const memory::store& store, const std::string& topic) {
+  const auto all = store.events(1, 1000);
+  return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const memory::event& e) { return e.topic == topic; }));
+}
+
+}  // namespace
+
+TEST_CASE("the winner is profiled; its diagnosis is stored, streamed and reported") {
+  temporary_folder folder;
+  const auto machine = std::make_shared<fake_machine>();
+  const auto store = open_store(folder.path / "data");
+  virtual_system world;
+  const auto report = run_session(world, supervisor_for(world, store, machine), profiling_request("winner"));
+  REQUIRE_MESSAGE(report.has_value(), (report ? "" : report.error().message));
+  CHECK(machine->profiled == std::vector<std::string>{"A=5 B=2"});
+  CHECK(report->best.diagnosis.bottleneck == "memory_bandwidth");
+  CHECK(report->best.diagnosis.roofline_fraction == 0.25);
+  CHECK(!report->best.diagnosis.evidence.empty());
+  CHECK(!report->best.diagnosis.knowledge.empty());
+  const auto stored = store->get_evaluation(report->best.id);
+  REQUIRE(stored.has_value());
+  CHECK(stored->diagnosis.bottleneck == "memory_bandwidth");
+  const auto blob = store->get_blob(stored->profile_blob);
+  REQUIRE(blob.has_value());
+  const auto document = nlohmann::json::parse(*blob);
+  CHECK(document["schema"] == "kernsmith.profile/1");
+  CHECK(document["trigger"] == "winner");
+  CHECK(document["candidate"] == report->best_candidate.id);
+  CHECK(document["problem"] == report->task->hash);
+  CHECK(events_of(*store, "candidate.profiled") == 1);
+}
+
+TEST_CASE("without profiles a session takes the same course") {
+  std::vector<std::vector<std::string>> courses;
+  for (const std::string mode : {"off", "winner", "best"}) {
+    temporary_folder folder;
+    const auto machine = std::make_shared<fake_machine>();
+    machine->evaluation_takes_s = 100;
+    const auto store = open_store(folder.path / "data");
+    virtual_system world;
+    const auto report = run_session(world, supervisor_for(world, store, machine), profiling_request(mode));
+    REQUIRE(report.has_value());
+    courses.push_back(course(*report));
+    CHECK(machine->profiled.empty() == (mode == "off"));
+    CHECK((events_of(*store, "candidate.profiled") == 0) == (mode == "off"));
+  }
+  CHECK(courses[0] == courses[1]);
+  CHECK(courses[0] == courses[2]);
+}
+
+TEST_CASE("where there is time, each best that lasts and the baseline are profiled, each once") {
+  temporary_folder folder;
+  const auto machine = std::make_shared<fake_machine>();
+  machine->evaluation_takes_s = 100;
+  const auto store = open_store(folder.path / "data");
+  virtual_system world;
+  const auto report = run_session(world, supervisor_for(world, store, machine), profiling_request("best"));
+  REQUIRE_MESSAGE(report.has_value(), (report ? "" : report.error().message));
+  const std::set<std::string> once(machine->profiled.begin(), machine->profiled.end());
+  CHECK(once.size() == machine->profiled.size());
+  CHECK(once.count("A=5 B=2") == 1);
+  CHECK(once.count("A=1 B=0") == 1);  // the baseline
+  REQUIRE(!report->session.baselines.empty());
+  CHECK(report->session.baselines.front().diagnosis.bottleneck == "memory_bandwidth");
+  CHECK(store->get_session(report->session.id)->baselines.front().profile_blob == report->session.baselines.front().profile_blob);
+  CHECK(report->best.diagnosis.bottleneck == "memory_bandwidth");
+  CHECK(!report->best.profile_blob.empty());
+}
+
+TEST_CASE("in a short session no candidate but the winner is profiled") {
+  temporary_folder folder;
+  const auto machine = std::make_shared<fake_machine>();
+  machine->evaluation_takes_s = 0.5;
+  virtual_system world;
+  const auto report = run_session(world, supervisor_for(world, open_store(folder.path / "data"), machine), profiling_request("best"));
+  REQUIRE(report.has_value());
+  REQUIRE(!machine->profiled.empty());
+  CHECK(machine->profiled.front() == "A=5 B=2");
+  // Behind it the baseline may come: a fake profile costs nothing.
+  for (std::size_t i = 1; i < machine->profiled.size(); ++i) CHECK(machine->profiled[i] == "A=1 B=0");
+}
+
+TEST_CASE("a profiler that fails, or dies, costs the diagnosis and nothing else") {
+  for (const bool dies : {false, true}) {
+    CAPTURE(dies);
+    temporary_folder folder;
+    const auto machine = std::make_shared<fake_machine>();
+    machine->profile = [dies](const std::string&) -> result<memory::profile> {
+      if (dies) throw std::runtime_error("the profiler is on fire");
+      return fail(fault::missing_here, "there is no such tool");
+    };
+    const auto store = open_store(folder.path / "data");
+    virtual_system world;
+    const auto report = run_session(world, supervisor_for(world, store, machine), profiling_request("winner"));
+    REQUIRE_MESSAGE(report.has_value(), (report ? "" : report.error().message));
+    CHECK(report->session.state == "finished");
+    CHECK(report->best_source == "A=5 B=2");
+    CHECK(machine->profiled.size() == 1);
+    CHECK(report->best.profile_blob.empty());
+    CHECK(report->best.diagnosis.bottleneck == "memory");  // the roofline's word
+    REQUIRE(report->best.diagnosis.missing.size() == 1);
+    CHECK(report->best.diagnosis.missing[0].tool == memory::profiler_itself);
+  }
+}
+
+TEST_CASE("a resumed session keeps the diagnoses that were stored, and makes none of them again") {
+  temporary_folder folder;
+  std::vector<std::string> before;
+  std::vector<std::string> unbroken;
+  {
+    const auto machine = std::make_shared<fake_machine>();
+    machine->evaluation_takes_s = 100;
+    int since = -1;
+    machine->before_evaluation = [&](int number) {
+      if (since < 0 && !machine->profiled.empty()) since = number;
+      if (since < 0 || number != since + 2) return;  // what the first profile said is stored by then
+      std::filesystem::copy(folder.path / "data", folder.path / "killed", std::filesystem::copy_options::recursive);
+      before = machine->profiled;
+    };
+    virtual_system world;
+    const auto report = run_session(world, supervisor_for(world, open_store(folder.path / "data"), machine), profiling_request("best"));
+    REQUIRE(report.has_value());
+    unbroken = course(*report);
+  }
+  REQUIRE(!before.empty());
+  auto request = profiling_request("off");  // the stored session's own setting counts
+  request.resume = true;
+  const auto machine = std::make_shared<fake_machine>();
+  machine->evaluation_takes_s = 100;
+  virtual_system world;
+  const auto report = run_session(world, supervisor_for(world, open_store(folder.path / "killed"), machine), request);
+  REQUIRE_MESSAGE(report.has_value(), (report ? "" : report.error().message));
+  CHECK(report->session.profile == "best");
+  CHECK(course(*report) == unbroken);
+  for (const std::string& source : machine->profiled) CHECK(std::find(before.begin(), before.end(), source) == before.end());
+  CHECK(report->best.diagnosis.bottleneck == "memory_bandwidth");
+  int explained = 0;
+  for (const auto& e : report->history)
+    if (!e.profile_blob.empty() && e.effort != "final") ++explained;
+  CHECK(explained > 0);
 }

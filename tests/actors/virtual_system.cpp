@@ -46,6 +46,7 @@ class fake_evaluator final : public harness::evaluator {
   result<memory::evaluation> evaluate(const harness::built_kernel& kernel, harness::effort how) override {
     const int number = machine_->evaluations++;
     if (how == harness::effort::final) ++machine_->finals;
+    machine_->clock_s += machine_->evaluation_takes_s;
     if (machine_->before_evaluation) machine_->before_evaluation(number);
     if (number == machine_->throw_on_evaluation) throw std::runtime_error("the device is on fire");
     memory::evaluation e;
@@ -54,6 +55,8 @@ class fake_evaluator final : public harness::evaluator {
     e.stage = "quick";
     e.outcome = p.a == 0 ? "wrong_values" : "passed";
     if (p.a != 0) e.speedup = landscape(p);
+    e.diagnosis = {"memory", 0.25, {{"bytes", 64}}};
+    e.workloads.emplace_back();
     return e;
   }
 
@@ -94,6 +97,14 @@ class fake_generator final : public agents::generator {
 };
 
 }  // namespace
+
+memory::profile fake_profile() {
+  memory::profile p;
+  p.signals["memory_fraction"] = {0.9, "fraction", "roofline"};
+  p.signals["cache_resident"] = {0, "yes or no", "roofline"};
+  p.missing.push_back({"perf", "no counters", ""});
+  return p;
+}
 
 evaluator_factory fake_evaluators(std::shared_ptr<fake_machine> machine) {
   return
@@ -147,11 +158,17 @@ supervisor_config supervisor_for(virtual_system& world, std::shared_ptr<memory::
   config.fleet.cores.slots = {{0, 1}};
   config.fleet.cores.build = {0, 1};
   config.fleet.cores.builders = 2;
-  config.fleet.open = fake_evaluators(std::move(machine));
+  config.fleet.open = fake_evaluators(machine);
+  config.fleet.profile = [machine](const problem&, const std::string&, const std::vector<int>&, std::uint64_t, const std::string& source,
+                                   const memory::evaluation&) -> result<memory::profile> {
+    machine->profiled.push_back(source);
+    return machine->profile ? machine->profile(source) : fake_profile();
+  };
+  config.baseline_source = [](const problem&, const std::string&) { return std::string("A=1 B=0"); };
   config.fleet.now = [&world] { return actor_time(world.scheduler.clock().now().time_since_epoch()); };
   config.make_generators = fake_generators;
   config.now = [] { return std::string("2026-01-01T00:00:00.000Z"); };
-  config.clock_s = [] { return 0.0; };
+  config.clock_s = [machine] { return machine->clock_s; };
   return config;
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "actors/caf.hpp"
 //
@@ -48,8 +49,15 @@ struct fake_machine {
   std::atomic<int> builds{0}, evaluations{0}, finals{0}, opened{0};
   int throw_on_evaluation = -1;  ///< the evaluation with this number throws: the slot dies
   std::function<void(int)> before_evaluation;
+  std::vector<std::string> profiled;                                          ///< sources, in order
+  std::function<result<memory::profile>(const std::string& source)> profile;  ///< what the profiler says; empty: fake_profile()
+  double clock_s = 0;                                                         ///< what planners see
+  double evaluation_takes_s = 0;                                              ///< moves that clock
   bool admit = true;
 };
+
+/// Signals that agents/diagnosis reads as memory bandwidth.
+[[nodiscard]] memory::profile fake_profile();
 
 [[nodiscard]] evaluator_factory fake_evaluators(std::shared_ptr<fake_machine> machine);
 

@@ -179,4 +179,17 @@ TEST_CASE("role: write documents" * doctest::skip()) {
       frames_of({"stream-0123456789ab", 7, "candidate.evaluated", "2026-01-02T03:04:05.006Z", {{"candidate", "cand-000000000003"}}});
   write("one.event.json",
         {{"topic", frames.topic}, {"header", nlohmann::json::parse(frames.header)}, {"payload", nlohmann::json::parse(frames.payload)}});
+  const auto explained = frames_of({"stream-0123456789ab",
+                                    8,
+                                    "candidate.profiled",
+                                    "2026-01-02T03:04:06Z",
+                                    {{"session", "sess-000000000000"},
+                                     {"candidate", "cand-000000000003"},
+                                     {"evaluation", "eval-000000000003"},
+                                     {"profile", "00112233445566778899aabbccddeeff"},
+                                     {"limited_by", "memory"},
+                                     {"diagnosis", r.evaluations.front().diagnosis}}});
+  write("profiled.event.json", {{"topic", explained.topic},
+                                {"header", nlohmann::json::parse(explained.header)},
+                                {"payload", nlohmann::json::parse(explained.payload)}});
 }

@@ -73,7 +73,7 @@ TEST_CASE("the view in mid-search") {
         "  progress   ██████░░░░░░░░░░░░░░░░░░ 12/48  1 m 15 s, about 3 m 45 s left\n"
         "  best       3.46x [3.40, 3.51]  rows per thread 4, online softmax, unroll 8\n"
         "  so far      ▁▁▄▄▇▇█\n"
-        "  bottleneck memory, 83 % of the roofline\n"
+        "  limited by memory, 83 % of the roofline\n"
         "  last       wrong_values  of 10 passed, 1 build_failed, 1 wrong_values\n"
         "  slot 0     measuring cand-0a1b2c3d4e5f\n"
         "  slot 1     building cand-112233445566\n");

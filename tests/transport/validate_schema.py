@@ -44,7 +44,7 @@ BROKEN = {
         replaced(["problem", "hash"], "abc"), replaced(["stopped_by"], "bored"), replaced(["history", 0, "outcome"], "fine"),
         removed(["history", 0, "best_so_far"]), replaced(["history", 0, "effort"], "much"), removed(["evaluations", "duplicates"]), replaced(["evaluations", "by_outcome", "fine"], 1), replaced(["baseline", "workloads", 0, "median_ns"], 0),
         replaced(["control", "verdict"], "even"), removed(["control"]), removed(["baseline"]), removed(["best"]), replaced(["seed"], -1),
-        replaced(["fingerprint", "device"], 5), removed(["fingerprint"]), replaced(["wall_s"], -1),
+        removed(["profiling"]), replaced(["profiling", "mode"], "all"), removed(["baseline", "diagnosis"]), replaced(["fingerprint", "device"], 5), removed(["fingerprint"]), replaced(["wall_s"], -1),
     ],
     "eval-000000000000.evaluation.json": [
         replaced(["outcome"], "failed"), removed(["detail"]), replaced(["verification", "cases"], 0), replaced(["workloads"], []),
@@ -56,6 +56,10 @@ BROKEN = {
     "one.event.json": [
         removed(["header", "seq"]), replaced(["header", "seq"], 0), replaced(["header", "stream"], "x"), replaced(["header", "time"], "now"),
         replaced(["header", "schema"], "kernsmith.event/2"), replaced(["topic"], "Candidate"), replaced(["payload"], []), replaced(["header", "more"], 1),
+    ],
+    "profiled.event.json": [
+        removed(["payload", "diagnosis"]), removed(["payload", "profile"]), replaced(["payload", "candidate"], "eval-1"), replaced(["payload", "more"], 1),
+        replaced(["payload", "diagnosis", "confidence"], "sure"),
     ],
 }
 
