@@ -60,6 +60,7 @@ class kernel_process {
   void thaw() { runner_->thaw(); }
   /// False when a process that was to stand still did not: it had itself continued.
   [[nodiscard]] bool stayed_frozen() const { return runner_->stayed_frozen(); }
+  [[nodiscard]] std::string what_moved() const { return runner_->what_moved(); }
   [[nodiscard]] std::vector<harness::executable_mapping> executable_mappings() const { return runner_->executable_mappings(); }
   /// Waits, outside any clock, until the process uses no CPU time; false if it still does after `timeout_s`.
   [[nodiscard]] bool settle(double timeout_s) { return runner_->settle(timeout_s); }

@@ -53,6 +53,16 @@ void sleep_s(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
+/// The first element from `from` on that still holds the poison; -1: none. Only a part of large outputs is poisoned, so that what fails
+/// first may hold an old answer. Of small elements some hold the pattern by chance, so that of those only `from` counts.
+std::int64_t first_unwritten(const std::byte* data, std::int64_t from, std::int64_t count, dtype type, harness::poison pattern) {
+  constexpr std::size_t telling_bytes = 4;
+  const std::int64_t end = size_of(type) >= telling_bytes ? count : from + 1;
+  for (std::int64_t i = from; i < end; ++i)
+    if (harness::is_poisoned(data, i, type, pattern)) return i;
+  return -1;
+}
+
 }  // namespace
 
 std::uint64_t fingerprint_of_outputs(const kernel_buffers& buffers, std::uint64_t where, std::size_t most_bytes) {
@@ -76,7 +86,8 @@ result<check_result> look_behind(check_result check, const std::vector<compare_s
   if (!process.stayed_frozen()) {
     check.outcome = "cheating";
     check.rule = "resumed_itself";
-    check.detail = "the process was stopped at its answer and had itself continued" + (check.detail.empty() ? "" : "; " + check.detail);
+    check.detail = "the process was stopped at its answer and had itself continued: " + process.what_moved() +
+                   (check.detail.empty() ? "" : "; " + check.detail);
     process.thaw();
     return check;
   }
@@ -131,10 +142,11 @@ check_result check_outputs(const problem& p, const std::vector<compare_spec>& sp
     if (c.first_failure < 0) {
       check.outcome = "wrong_values";
       check.detail = fmt::format("output '{}' as a whole is {:.3g} times the allowed distance away", t.name, c.max_error);
-    } else if (harness::is_poisoned(got.outputs[o].data(), c.first_failure, t.type, pattern)) {
+    } else if (const std::int64_t left = first_unwritten(got.outputs[o].data(), c.first_failure, element_count(shape), t.type, pattern);
+               left >= 0) {
       check.outcome = "unwritten";
-      check.detail = fmt::format("output '{}' at {} was not written; {} of {} elements are wrong", t.name,
-                                 position_text(c.first_failure, shape), c.failures, element_count(shape));
+      check.detail = fmt::format("output '{}' at {} was not written; {} of {} elements are wrong", t.name, position_text(left, shape),
+                                 c.failures, element_count(shape));
     } else {
       check.outcome = "wrong_values";
       check.detail =

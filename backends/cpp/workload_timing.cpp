@@ -19,13 +19,9 @@ constexpr double slow_call_s = 2;  // above: the first call has to do
 // The baseline's error was seen on a few contents; on fresh ones it may be larger. float64 checks anchor both legs before and after.
 constexpr double baseline_error_margin = 3;
 constexpr double trusted_error_limit = 25;  // a baseline further off than this many budgets can't stand in for the reference
-constexpr std::size_t max_kept_blocks = 400;
 constexpr double longest_paired_ns = 300e6;
 constexpr double comparable_ratio = 3;
 constexpr std::size_t enough_separate_samples = 40;
-constexpr double hopeless_ratio = 0.5;    // of the best so far: no more samples
-constexpr int hopeless_blocks = 4;        // enough for a verdict
-constexpr double slow_kernel_ns = 300e6;  // one block of a kernel slower than this is enough to see it
 constexpr int cold_samples = 7;
 constexpr double trusted_timeout_s = 600;
 constexpr double least_timeout_s = 5;
@@ -33,12 +29,6 @@ constexpr double timeout_factor = 50;
 
 double seconds(double ns) {
   return ns * 1e-9;
-}
-
-std::vector<double> flat(const std::vector<std::vector<double>>& blocks) {
-  std::vector<double> all;
-  for (const std::vector<double>& block : blocks) all.insert(all.end(), block.begin(), block.end());
-  return all;
 }
 
 /// The trusted leg for a workload, or the reason why it can't be had.
@@ -133,66 +123,6 @@ timing_plan plan_for(workbench& bench, const workload_state& w, double candidate
   return plan;
 }
 
-void keep_baseline_block(baseline_state& baseline, std::vector<double> samples) {
-  if (baseline.blocks_ns.size() >= max_kept_blocks) baseline.blocks_ns.erase(baseline.blocks_ns.begin());
-  baseline.blocks_ns.push_back(std::move(samples));
-}
-
-void summarise(workload_measurement& m, const workload_state& w, std::uint64_t seed) {
-  std::vector<double> candidate, baseline;
-  std::vector<std::vector<double>> candidate_blocks;
-  for (const harness::timing_block& block : m.blocks) {
-    candidate.insert(candidate.end(), block.candidate_ns.begin(), block.candidate_ns.end());
-    baseline.insert(baseline.end(), block.baseline_ns.begin(), block.baseline_ns.end());
-    candidate_blocks.push_back(block.candidate_ns);
-  }
-  if (!m.paired) baseline = flat(w.baselines.front().blocks_ns);
-  m.ratio = m.paired ? harness::estimate_ratio(m.blocks, seed) : harness::estimate_unpaired_ratio(candidate, baseline, seed);
-  const harness::interval ci = harness::median_interval(candidate_blocks, seed);
-  m.timing.axes = w.axis_names;
-  m.timing.weight = w.weight;
-  m.timing.median_ns = harness::median(candidate);
-  m.timing.p10_ns = harness::percentile(candidate, 0.1);
-  m.timing.p90_ns = harness::percentile(candidate, 0.9);
-  m.timing.p99_ns = harness::percentile(candidate, 0.99);
-  m.timing.ci95_ns = {ci.low, ci.high};
-  m.timing.samples = static_cast<std::int64_t>(candidate.size());
-  m.timing.baseline_median_ns = harness::median(baseline);
-  m.timing.speedup = m.ratio.ratio;
-  m.timing.ci95 = {m.ratio.ci95.low, m.ratio.ci95.high};
-  m.timing.verdict = harness::name_of(m.ratio.decision);
-  m.timing.cold_median_ns = harness::median(m.cold_ns);
-}
-
-bool hopeless(const workload_measurement& m, const workload_state& w, double best_ratio) {
-  if (best_ratio <= 0 || m.blocks.empty()) return false;
-  const bool slow_kernel = harness::median(m.blocks.front().candidate_ns) > slow_kernel_ns;
-  if (!slow_kernel && m.blocks.size() < static_cast<std::size_t>(hopeless_blocks)) return false;
-  std::vector<double> ratios;
-  for (const harness::timing_block& block : m.blocks) {
-    ratios.push_back(m.paired ? std::exp(harness::log_ratio(block))
-                              : harness::median(flat(w.baselines.front().blocks_ns)) / harness::median(block.candidate_ns));
-  }
-  return harness::median(ratios) < hopeless_ratio * best_ratio;
-}
-
-/// Relative width by which an unpaired measurement is judged: of the candidate's own samples.
-double progress_width(const workload_measurement& m) {
-  if (m.paired) return harness::quick_relative_width(m.blocks);
-  std::vector<harness::timing_block> own = m.blocks;
-  for (harness::timing_block& block : own) block.baseline_ns = {1.0};
-  return harness::quick_relative_width(own);
-}
-
-/// Of the candidate's samples in one launch.
-double entropy_of(const workload_measurement& m, int launch) {
-  std::vector<double> samples;
-  for (const harness::timing_block& block : m.blocks) {
-    if (block.launch == launch) samples.insert(samples.end(), block.candidate_ns.begin(), block.candidate_ns.end());
-  }
-  return harness::sample_entropy(samples);
-}
-
 /// Blocks of one process launch.
 result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timing, int launch, const harness::stopping_rule& rule,
                         bool stops_early, double best_ratio, workload_measurement& m) {
@@ -215,15 +145,15 @@ result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timi
       m.failure = *done;
       return {};
     }
-    if (m.paired) keep_baseline_block(w.baselines.front(), block.baseline_ns);
+    if (m.paired) harness::keep_block(w.baselines.front().blocks_ns, block.baseline_ns);
     conditions.after = read_processor_state(bench.options().cores);
     m.blocks.push_back(std::move(block));
     m.conditions.push_back(conditions);
     ++progress.blocks;
     progress.spent_s = bench.clock().kernel_s - began_s;
-    progress.relative_width = progress_width(m);
-    progress.entropy_bits.push_back(entropy_of(m, launch));
-    if (stops_early && hopeless(m, w, best_ratio)) {
+    progress.relative_width = harness::progress_width(m);
+    progress.entropy_bits.push_back(harness::entropy_of(m, launch));
+    if (stops_early && harness::hopeless(m, w.baselines.front().blocks_ns, best_ratio)) {
       m.stopped_early = true;
       return {};
     }
@@ -280,7 +210,7 @@ result<baseline_state> sample_baseline(workbench& bench, workload_state& w, trus
     spent_s += seconds(called->wall_ns);
   }
   if (state.blocks_ns.empty()) state.blocks_ns.push_back({first->wall_ns});
-  state.call_ns = harness::median(flat(state.blocks_ns));
+  state.call_ns = harness::median(harness::flat(state.blocks_ns));
   return state;
 }
 
@@ -390,24 +320,8 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
   if (m.failure.ok() && limits.cold && !m.stopped_early) {
     if (auto ran = run_cold(bench, w, *process, *trusted, plan, m); !ran) return tl::unexpected(ran.error());
   }
-  if (m.failure.ok()) summarise(m, w, bench.options().seed);
+  if (m.failure.ok()) harness::summarise(m, w.axis_names, w.weight, w.baselines.front().blocks_ns, bench.options().seed);
   return m;
-}
-
-memory::workload_timing baseline_workload_timing(const workload_state& w, std::size_t baseline) {
-  const std::vector<std::vector<double>>& blocks = w.baselines[baseline].blocks_ns;
-  const std::vector<double> all = flat(blocks);
-  const harness::interval ci = harness::median_interval(blocks, 1);
-  memory::workload_timing t;
-  t.axes = w.axis_names;
-  t.weight = w.weight;
-  t.median_ns = t.baseline_median_ns = harness::median(all);
-  t.p10_ns = harness::percentile(all, 0.1);
-  t.p90_ns = harness::percentile(all, 0.9);
-  t.p99_ns = harness::percentile(all, 0.99);
-  t.ci95_ns = {ci.low, ci.high};
-  t.samples = static_cast<std::int64_t>(all.size());
-  return t;
 }
 
 result<void> measure_baselines(workbench& bench, workload_state& w) {

@@ -7,7 +7,7 @@
 #include "backends/cpp/paired_timing.hpp"
 #include "backends/cpp/processor_state.hpp"
 #include "backends/cpp/workbench.hpp"
-#include "backends/harness/statistics.hpp"
+#include "backends/harness/workload_measurement.hpp"
 
 namespace kernsmith::cpp {
 
@@ -41,16 +41,9 @@ struct block_conditions {
   processor_state before, after;
 };
 
-struct workload_measurement {
-  memory::workload_timing timing;
-  harness::ratio_estimate ratio;
-  std::vector<harness::timing_block> blocks;
+struct workload_measurement : harness::measured_workload {
   std::vector<block_conditions> conditions;  ///< parallel to the blocks
-  std::vector<double> cold_ns;
-  std::string stopping_rule;
-  bool paired = false;
-  bool stopped_early = false;  ///< clearly slower than the best so far
-  check_result failure;        ///< a timed call that was not right
+  check_result failure;                      ///< a timed call that was not right
   std::int64_t checked = 0;
   double inside_ns = 0;
 };
@@ -62,8 +55,5 @@ struct workload_measurement {
 
 /// First samples of all baselines on one workload, and their error against the reference.
 [[nodiscard]] result<void> measure_baselines(workbench& bench, workload_state& w);
-
-/// Timing of the baseline on a workload from all samples of the session.
-[[nodiscard]] memory::workload_timing baseline_workload_timing(const workload_state& w, std::size_t baseline);
 
 }  // namespace kernsmith::cpp

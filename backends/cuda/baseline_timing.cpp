@@ -14,12 +14,6 @@ constexpr std::size_t baseline_samples = 7;
 constexpr double slow_call_s = 2;  // above: the first call has to do
 constexpr double trusted_timeout_s = 120;
 
-std::vector<double> flat(const std::vector<std::vector<double>>& blocks) {
-  std::vector<double> all;
-  for (const std::vector<double>& block : blocks) all.insert(all.end(), block.begin(), block.end());
-  return all;
-}
-
 /// Error against the reference and the first samples of one baseline on one workload.
 result<baseline_state> sample_baseline(workbench& bench, workload_state& w, trusted_kernel& baseline) {
   device_buffers& buffers = *w.verified;
@@ -47,7 +41,7 @@ result<baseline_state> sample_baseline(workbench& bench, workload_state& w, trus
     spent_s += *ns * 1e-9;
   }
   if (state.blocks_ns.empty()) state.blocks_ns.push_back({first->wall_ns});
-  state.call_ns = harness::median(flat(state.blocks_ns));
+  state.call_ns = harness::median(harness::flat(state.blocks_ns));
   return state;
 }
 
@@ -62,22 +56,6 @@ result<double> one_call_ns(kernel_process& process, device_buffers& buffers, har
   status = called->status;
   detail = called->detail;
   return std::max(called->wall_ns - process.empty_call_ns(), 0.05 * called->wall_ns);
-}
-
-memory::workload_timing baseline_workload_timing(const workload_state& w, std::size_t baseline) {
-  const std::vector<std::vector<double>>& blocks = w.baselines[baseline].blocks_ns;
-  const std::vector<double> all = flat(blocks);
-  const harness::interval ci = harness::median_interval(blocks, 1);
-  memory::workload_timing t;
-  t.axes = w.axis_names;
-  t.weight = w.weight;
-  t.median_ns = t.baseline_median_ns = harness::median(all);
-  t.p10_ns = harness::percentile(all, 0.1);
-  t.p90_ns = harness::percentile(all, 0.9);
-  t.p99_ns = harness::percentile(all, 0.99);
-  t.ci95_ns = {ci.low, ci.high};
-  t.samples = static_cast<std::int64_t>(all.size());
-  return t;
 }
 
 result<void> measure_baselines(workbench& bench, workload_state& w) {

@@ -35,6 +35,7 @@ class kernel_process {
   }
   void thaw() { runner_->thaw(); }
   [[nodiscard]] bool stayed_frozen() const { return runner_->stayed_frozen(); }
+  [[nodiscard]] std::string what_moved() const { return runner_->what_moved(); }
   [[nodiscard]] std::vector<harness::executable_mapping> executable_mappings() const { return runner_->executable_mappings(); }
   [[nodiscard]] double cpu_ns() const { return runner_->cpu_ns(); }
   [[nodiscard]] bool alive() const { return runner_->alive(); }

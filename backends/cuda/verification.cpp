@@ -108,7 +108,8 @@ result<check_result> judge::look_behind(check_result check, const std::vector<co
   if (!process.stayed_frozen()) {
     check.outcome = "cheating";
     check.rule = "resumed_itself";
-    check.detail = "the process was stopped at its answer and had itself continued" + (check.detail.empty() ? "" : "; " + check.detail);
+    check.detail = "the process was stopped at its answer and had itself continued: " + process.what_moved() +
+                   (check.detail.empty() ? "" : "; " + check.detail);
     process.thaw();
     return check;
   }

@@ -15,24 +15,14 @@ constexpr int max_batch = 64;
 constexpr double longest_warmed_ns = 5e6;
 constexpr double slow_call_s = 2;
 constexpr double baseline_error_margin = 3;
-constexpr std::size_t max_kept_blocks = 400;
 constexpr double longest_paired_ns = 300e6;
 constexpr double comparable_ratio = 3;
 constexpr std::size_t enough_separate_samples = 40;
-constexpr double hopeless_ratio = 0.5;
-constexpr int hopeless_blocks = 4;
-constexpr double slow_kernel_ns = 300e6;
 constexpr int cold_samples = 8;
 constexpr double trusted_timeout_s = 120;
 constexpr double least_timeout_s = 5;
 constexpr double timeout_factor = 50;
 constexpr int most_discarded_blocks = 20;
-
-std::vector<double> flat(const std::vector<std::vector<double>>& blocks) {
-  std::vector<double> all;
-  for (const std::vector<double>& block : blocks) all.insert(all.end(), block.begin(), block.end());
-  return all;
-}
 
 struct leg_choice {
   trusted_leg leg;
@@ -103,64 +93,6 @@ timing_plan plan_for(workbench& bench, const workload_state& w, double candidate
   return plan;
 }
 
-void keep_baseline_block(baseline_state& baseline, std::vector<double> samples) {
-  if (baseline.blocks_ns.size() >= max_kept_blocks) baseline.blocks_ns.erase(baseline.blocks_ns.begin());
-  baseline.blocks_ns.push_back(std::move(samples));
-}
-
-void summarise(workload_measurement& m, const workload_state& w, std::uint64_t seed) {
-  std::vector<double> candidate, baseline;
-  std::vector<std::vector<double>> candidate_blocks;
-  for (const harness::timing_block& block : m.blocks) {
-    candidate.insert(candidate.end(), block.candidate_ns.begin(), block.candidate_ns.end());
-    baseline.insert(baseline.end(), block.baseline_ns.begin(), block.baseline_ns.end());
-    candidate_blocks.push_back(block.candidate_ns);
-  }
-  if (!m.paired) baseline = flat(w.baselines.front().blocks_ns);
-  m.ratio = m.paired ? harness::estimate_ratio(m.blocks, seed) : harness::estimate_unpaired_ratio(candidate, baseline, seed);
-  const harness::interval ci = harness::median_interval(candidate_blocks, seed);
-  m.timing.axes = w.axis_names;
-  m.timing.weight = w.weight;
-  m.timing.median_ns = harness::median(candidate);
-  m.timing.p10_ns = harness::percentile(candidate, 0.1);
-  m.timing.p90_ns = harness::percentile(candidate, 0.9);
-  m.timing.p99_ns = harness::percentile(candidate, 0.99);
-  m.timing.ci95_ns = {ci.low, ci.high};
-  m.timing.samples = static_cast<std::int64_t>(candidate.size());
-  m.timing.baseline_median_ns = harness::median(baseline);
-  m.timing.speedup = m.ratio.ratio;
-  m.timing.ci95 = {m.ratio.ci95.low, m.ratio.ci95.high};
-  m.timing.verdict = harness::name_of(m.ratio.decision);
-  m.timing.cold_median_ns = harness::median(m.cold_ns);
-}
-
-bool hopeless(const workload_measurement& m, const workload_state& w, double best_ratio) {
-  if (best_ratio <= 0 || m.blocks.empty()) return false;
-  const bool slow_kernel = harness::median(m.blocks.front().candidate_ns) > slow_kernel_ns;
-  if (!slow_kernel && m.blocks.size() < static_cast<std::size_t>(hopeless_blocks)) return false;
-  std::vector<double> ratios;
-  for (const harness::timing_block& block : m.blocks) {
-    ratios.push_back(m.paired ? std::exp(harness::log_ratio(block))
-                              : harness::median(flat(w.baselines.front().blocks_ns)) / harness::median(block.candidate_ns));
-  }
-  return harness::median(ratios) < hopeless_ratio * best_ratio;
-}
-
-double progress_width(const workload_measurement& m) {
-  if (m.paired) return harness::quick_relative_width(m.blocks);
-  std::vector<harness::timing_block> own = m.blocks;
-  for (harness::timing_block& block : own) block.baseline_ns = {1.0};
-  return harness::quick_relative_width(own);
-}
-
-double entropy_of(const workload_measurement& m, int launch) {
-  std::vector<double> samples;
-  for (const harness::timing_block& block : m.blocks) {
-    if (block.launch == launch) samples.insert(samples.end(), block.candidate_ns.begin(), block.candidate_ns.end());
-  }
-  return harness::sample_entropy(samples);
-}
-
 /// Blocks of one process launch.
 result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timing, int launch, const harness::stopping_rule& rule,
                         bool stops_early, double best_ratio, workload_measurement& m) {
@@ -186,13 +118,13 @@ result<void> run_launch(workbench& bench, workload_state& w, paired_timing& timi
         return fail(fault::infrastructure, "the device keeps slowing itself down (heat or power): nothing can be timed on it");
       continue;
     }
-    if (m.paired) keep_baseline_block(w.baselines.front(), block.baseline_ns);
+    if (m.paired) harness::keep_block(w.baselines.front().blocks_ns, block.baseline_ns);
     m.blocks.push_back(std::move(block));
     ++progress.blocks;
     progress.spent_s = bench.clock().kernel_s - began_s;
-    progress.relative_width = progress_width(m);
-    progress.entropy_bits.push_back(entropy_of(m, launch));
-    if (stops_early && hopeless(m, w, best_ratio)) {
+    progress.relative_width = harness::progress_width(m);
+    progress.entropy_bits.push_back(harness::entropy_of(m, launch));
+    if (stops_early && harness::hopeless(m, w.baselines.front().blocks_ns, best_ratio)) {
       m.stopped_early = true;
       break;
     }
@@ -331,7 +263,7 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
   if (m.failure.ok() && limits.cold && !m.stopped_early) {
     if (auto ran = run_cold(bench, w, candidate, *trusted, plan, m); !ran) return tl::unexpected(ran.error());
   }
-  if (m.failure.ok()) summarise(m, w, bench.options().seed);
+  if (m.failure.ok()) harness::summarise(m, w.axis_names, w.weight, w.baselines.front().blocks_ns, bench.options().seed);
   return m;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cuda/paired_timing.hpp"
+#include "backends/harness/workload_measurement.hpp"
 
 namespace kernsmith::cuda {
 
@@ -25,14 +26,7 @@ struct timing_limits {
 /// Starts a fresh process of the candidate.
 using process_starter = std::function<result<kernel_process>()>;
 
-struct workload_measurement {
-  memory::workload_timing timing;
-  harness::ratio_estimate ratio;
-  std::vector<harness::timing_block> blocks;
-  std::vector<double> cold_ns;
-  std::string stopping_rule;
-  bool paired = false;
-  bool stopped_early = false;
+struct workload_measurement : harness::measured_workload {
   check_result failure;
   std::int64_t checked = 0;
   double event_ns = 0;  ///< of one call, by the candidate's device events
@@ -55,7 +49,5 @@ inline constexpr double trusted_error_limit = 25;
 
 /// First samples of all baselines on one workload, and their error against the reference.
 [[nodiscard]] result<void> measure_baselines(workbench& bench, workload_state& w);
-
-[[nodiscard]] memory::workload_timing baseline_workload_timing(const workload_state& w, std::size_t baseline);
 
 }  // namespace kernsmith::cuda

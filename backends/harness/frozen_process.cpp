@@ -65,6 +65,10 @@ bool waits_for_system(int pid) {
 
 bool stop_process(int pid, const descriptor& pidfd, double timeout_s) {
   if (!pidfd.open() || ::syscall(SYS_pidfd_send_signal, pidfd.get(), SIGSTOP, nullptr, 0) != 0) return false;
+  return await_stop(pid, timeout_s);
+}
+
+bool await_stop(int pid, double timeout_s) {
   const double deadline_s = monotonic_s() + timeout_s;
   for (int looks = 0; !stands_still(pid); ++looks) {
     if (monotonic_s() >= deadline_s) return false;

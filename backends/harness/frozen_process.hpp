@@ -11,6 +11,8 @@ namespace kernsmith::harness {
 /// Sends SIGSTOP and waits until every thread of the process has stopped. False when that took longer than `timeout_s` or the process has
 /// ended. A process can't refuse, but it can have a timer continue it: compare its CPU time at the start and the end of the standstill.
 [[nodiscard]] bool stop_process(int pid, const descriptor& pidfd, double timeout_s);
+/// Waits for the stop that was asked for before, another `timeout_s`.
+[[nodiscard]] bool await_stop(int pid, double timeout_s);
 /// Is every thread of the process stopped?
 [[nodiscard]] bool stands_still(int pid);
 /// Does every thread of the process sleep, stopped or waiting? True when it has ended.

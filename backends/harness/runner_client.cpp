@@ -38,8 +38,10 @@ constexpr int runner_threads_base = 256, runner_threads_per_core = 4;
 
 /// settle(): between two looks.
 constexpr long settle_look_ns = 10'000;
-/// A thread stops at its next return from the kernel; a long one is a disk's or a large unmapping's.
-constexpr double freeze_timeout_s = 0.5;
+/// A thread stops as soon as it gets a processor or returns from the kernel. On a machine with more to run than it has processors that can
+/// take seconds. Whoever uses processor time meanwhile, or sleeps without having stopped, has had itself continued; whoever does neither
+/// has not had its turn.
+constexpr double freeze_look_s = 0.2, freeze_timeout_s = 30;
 constexpr double frozen_cpu_slack_ns = 20e6;
 /// Threads that fault together each send a message; more than these is a flood.
 constexpr int max_fault_messages = 4096;
@@ -64,7 +66,7 @@ class sandboxed_runner final : public runner_client {
   bool settle(double timeout_s) override;
   bool freeze() override;
   void thaw() override;
-  [[nodiscard]] bool stayed_frozen() const override;
+  [[nodiscard]] std::string what_moved() const override;
   [[nodiscard]] std::vector<executable_mapping> executable_mappings() const override;
   double empty_call_ns() override;
 
@@ -125,6 +127,8 @@ result<std::unique_ptr<runner_client>> sandboxed_runner::start(const runner_opti
     spec.devices = options.accelerator.nodes;
   }
   spec.read_only = options.readable;
+  spec.read_only_at = options.readable_at;
+  spec.scratch = options.scratch;
   spec.read_only.push_back(*program);
   spec.read_only.push_back(library);
   spec.environment = {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C"}, {"HOME", "/tmp"}};
@@ -423,18 +427,23 @@ bool sandboxed_runner::freeze() {
   if (death_ || !cpu_clock_) return false;
   if (frozen_) return true;
   frozen_ = true;
-  const bool stopped = stop_process(pid_, pidfd_, freeze_timeout_s);
+  const double before_ns = cpu_ns(), deadline_s = monotonic_s() + freeze_timeout_s;
+  bool stopped = stop_process(pid_, pidfd_, freeze_look_s);
+  while (!stopped && monotonic_s() < deadline_s && cpu_ns() - before_ns < frozen_cpu_slack_ns && !sleeps(pid_))
+    stopped = await_stop(pid_, freeze_look_s);
   cpu_at_freeze_ns_ = cpu_ns();
-  if (!stopped && waits_for_system(pid_))
-    end_by_kill(call_status::lost, "a runner could not be stopped: the system holds one of its threads");
+  if (!stopped && (waits_for_system(pid_) || monotonic_s() >= deadline_s))
+    end_by_kill(call_status::lost, "a runner could not be stopped: the system holds one of its threads, or leaves it no processor");
   return stopped;
 }
 
 /// The CPU time tells of one that stopped itself again in time. The system brings it up to date at its ticks, so that the last bit before
 /// the standstill may show only later.
-bool sandboxed_runner::stayed_frozen() const {
-  if (!frozen_ || death_) return true;
-  return stands_still(pid_) && cpu_ns() - cpu_at_freeze_ns_ < frozen_cpu_slack_ns;
+std::string sandboxed_runner::what_moved() const {
+  if (!frozen_ || death_) return "";
+  if (!stands_still(pid_)) return "it is found running";
+  const double used_ns = cpu_ns() - cpu_at_freeze_ns_;
+  return used_ns < frozen_cpu_slack_ns ? "" : fmt::format("it has used {:.1f} ms of processor time since", used_ns * 1e-6);
 }
 
 void sandboxed_runner::thaw() {

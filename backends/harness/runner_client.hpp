@@ -47,8 +47,10 @@ struct runner_options {
   double load_timeout_s = 20;
   bool trusted = false;  ///< reference and builtin baselines: may link vendor libraries; same sandbox
   accelerator_access accelerator;
-  std::vector<std::filesystem::path> readable;                   ///< extra read-only paths inside the sandbox
-  std::vector<std::pair<std::string, std::string>> environment;  ///< extra variables
+  std::vector<std::pair<std::filesystem::path, std::filesystem::path>> readable_at;  ///< read-only, outside -> inside
+  std::vector<std::filesystem::path> scratch;                                        ///< sandbox_spec::scratch
+  std::vector<std::filesystem::path> readable;                                       ///< extra read-only paths inside the sandbox
+  std::vector<std::pair<std::string, std::string>> environment;                      ///< extra variables
 };
 
 enum class call_status : std::uint8_t {
@@ -99,7 +101,9 @@ class runner_client {
   [[nodiscard]] virtual bool freeze() = 0;
   virtual void thaw() = 0;
   /// False when the runner runs, or has run, though it was frozen: it had itself continued.
-  [[nodiscard]] virtual bool stayed_frozen() const = 0;
+  [[nodiscard]] bool stayed_frozen() const { return what_moved().empty(); }
+  /// By what that shows; empty when it stood still.
+  [[nodiscard]] virtual std::string what_moved() const = 0;
   /// What the runner may execute, by the system's account; empty when it has ended.
   [[nodiscard]] virtual std::vector<executable_mapping> executable_mappings() const = 0;
   /// Waits until the runner's threads are idle: idle OpenMP threads spin for a while (openmp_environment.cpp), which would run into the

@@ -14,6 +14,8 @@ import sys
 import tempfile
 import unittest
 
+import jsonschema
+
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 LIMIT_S = 300
 
@@ -91,13 +93,24 @@ class Commands(unittest.TestCase):
         shown = self.run_program("show", best["candidate"][:10])
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertIn("launch", shown.stdout)
+        # What limits the winner: in the documents, the report and the store.
+        profiles = [p for p in result["profiling"]["profiles"] if p["candidate"] == best["candidate"]]
+        self.assertEqual([p["failure"] for p in profiles], [None] * len(profiles), result["profiling"])
+        self.assertTrue(profiles)
+        self.assertIn(best["diagnosis"]["confidence"], ("clear", "likely", "unclear"))
+        self.assertIn("## What limits it", (self.folder / "out/report.md").read_text())
+        self.assertIn("bottleneck    " + best["diagnosis"]["bottleneck"], shown.stdout)
+        profile = json.loads(self.run_program("show", best["candidate"], "--json").stdout)["profile"]
+        jsonschema.Draft7Validator(json.loads((SOURCE / "docs/schemas/profile.schema.json").read_text())).validate(profile)
+        self.assertEqual((profile["candidate"], profile["diagnosis"]["bottleneck"]), (best["candidate"], best["diagnosis"]["bottleneck"]))
         ids = [h["candidate"] for h in result["history"] if h["effort"] == "search"]
         compared = self.run_program("diff", ids[0], ids[1])
         self.assertEqual(compared.returncode, 0, compared.stderr)
 
         # Nothing that was built is built again.
         before = {e["candidate"] for e in json.loads((self.folder / "out/evidence/evaluations.json").read_text())}
-        again = self.optimize("--budget", 4)
+        again = self.optimize("--budget", 4, "--profile", "off")
+        self.assertEqual(again["profiling"]["profiles"], [])
         seen = [e for e in json.loads((self.folder / "out/evidence/evaluations.json").read_text()) if e["candidate"] in before]
         self.assertTrue(seen)
         for evaluation in seen:
@@ -105,7 +118,7 @@ class Commands(unittest.TestCase):
         self.assertNotEqual(again["session"], result["session"])
 
     def test_kill_and_resume(self):
-        run = subprocess.Popen([PROGRAM, "optimize", str(self.problem), "--publish", "off", "--budget", "6", "--out", str(self.folder / "out")], cwd=self.folder, env=self.environment,
+        run = subprocess.Popen([PROGRAM, "optimize", str(self.problem), "--publish", "off", "--profile", "off", "--budget", "6", "--out", str(self.folder / "out")], cwd=self.folder, env=self.environment,
                                stdout=subprocess.PIPE, text=True, start_new_session=True)
         evaluated = []
         for line in run.stdout:
@@ -125,7 +138,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(result["state"], "finished")
 
     def test_interruption_says_how_to_go_on(self):
-        run = subprocess.Popen([PROGRAM, "optimize", str(self.problem), "--publish", "off", "--budget", "500", "--out", str(self.folder / "out")], cwd=self.folder, env=self.environment,
+        run = subprocess.Popen([PROGRAM, "optimize", str(self.problem), "--publish", "off", "--profile", "off", "--budget", "500", "--out", str(self.folder / "out")], cwd=self.folder, env=self.environment,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
         for line in run.stdout:
             if line.startswith("[1/500]"):
@@ -180,6 +193,8 @@ class Commands(unittest.TestCase):
         self.refused(2, "no such file", "optimize", "absent.toml")
         self.refused(2, "another name", "optimize", self.problem, self.write("twin.toml", SCALE))
         self.refused(2, "did you mean 'mcts'", "optimize", self.problem, "--policy", "mtcs")
+        self.refused(2, "did you mean 'winner'", "optimize", self.problem, "--profile", "winer")
+        self.refused(2, "median latency only", "optimize", self.changed('name = "scale"', 'name = "scale"\nobjective.metric = "p99"'))
         self.refused(2, "unknown target 'vulkan'", "optimize", self.problem, "--target", "vulkan")
 
     def test_what_is_missing_here_is_named(self):

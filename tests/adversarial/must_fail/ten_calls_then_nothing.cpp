@@ -1,8 +1,8 @@
-// expect: wrong_values
+// expect: unwritten
 // problem: affine
 // effort: search
 // origin: contract
-// why: works until it takes the checks for done; what shows through is old values or poison
+// why: works until it takes the checks for done; old values and poison show through
 #include "kernsmith_kernel.h"
 
 static void honest(const float* x, float* y, long B, long N) {
