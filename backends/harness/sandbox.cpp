@@ -117,6 +117,8 @@ result<sandbox_invocation> make_invocation(const sandbox_spec& spec, int seccomp
   if (const char* bundle = std::getenv("KERNSMITH_BUNDLE"); bundle != nullptr && *bundle == '/')
     add(arguments, {"--ro-bind", bundle, bundle});
   for (const fs::path& path : spec.read_only) add(arguments, {"--ro-bind", path.string(), path.string()});
+  for (const fs::path& path : spec.scratch) add(arguments, {"--size", std::to_string(spec.tmpfs_bytes), "--tmpfs", path.string()});
+  for (const auto& [outside, inside] : spec.read_only_at) add(arguments, {"--ro-bind", outside.string(), inside.string()});
   for (const auto& [outside, inside] : spec.writable) add(arguments, {"--bind", outside.string(), inside.string()});
   // The root and /dev are memory file systems of their own, without a size limit: nothing may be written there.
   add(arguments, {"--remount-ro", "/dev", "--remount-ro", "/"});

@@ -14,6 +14,8 @@ namespace kernsmith::harness {
 struct sandbox_spec {
   std::vector<std::string> command;              ///< absolute program and arguments, as seen inside
   std::vector<std::filesystem::path> read_only;  ///< bound at the same path; /usr, /lib*, /bin, and toolchain paths are always there
+  std::vector<std::pair<std::filesystem::path, std::filesystem::path>> read_only_at;  ///< outside -> inside, below the system or `scratch`
+  std::vector<std::filesystem::path> scratch;  ///< more private folders like /tmp, which can't be moved or replaced from inside
   std::vector<std::filesystem::path>
       devices;  ///< device nodes that may be used; with them, what a driver needs beside (/sys, memory files)
   std::vector<std::pair<std::filesystem::path, std::filesystem::path>> writable;  ///< outside -> inside

@@ -3,6 +3,7 @@
 //     kernsmith-runner LIBRARY THREADS WORKSPACE_BYTES                    on the host
 //     kernsmith-runner LIBRARY THREADS WORKSPACE_BYTES DRIVER ORDINAL     on a CUDA device
 //     kernsmith-runner probe NAME [ARGUMENT...]          what the sandbox's self-test runs
+//     kernsmith-runner opencl [SOURCE]                   compiles OpenCL programs (opencl_build.hpp)
 //     kernsmith-runner profile MANIFEST REPORT           what profilers are wrapped around (profile_driver.hpp)
 //
 // The candidate's code runs in this process and can rewrite anything in it. Nothing here is trusted: what a call cost is read from the
@@ -20,6 +21,7 @@
 #include "backends/harness/runner/channel.hpp"
 #include "backends/harness/runner/faults.hpp"
 #include "backends/harness/runner/memory_space.hpp"
+#include "backends/harness/runner/opencl_build.hpp"
 #include "backends/harness/runner/probe.hpp"
 #include "backends/harness/runner/profile_driver.hpp"
 #include "backends/harness/runner/tensors.hpp"
@@ -144,6 +146,7 @@ void call_batch(const message& request, tensor_store& store, memory_space& space
 int main(int argc, char** argv) {
   using namespace kernsmith::runner;
   if (argc > 2 && std::strcmp(argv[1], "probe") == 0) return run_probe(argc, argv);
+  if (argc > 1 && std::strcmp(argv[1], "opencl") == 0) return run_opencl_build(argc, argv);
   if (argc > 2 && std::strcmp(argv[1], "profile") == 0) return run_profile(argc, argv);
   const bool on_device = argc == 6;
   if (argc != 4 && !on_device) {
