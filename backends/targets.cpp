@@ -10,6 +10,7 @@
 #include "backends/external/evaluator.hpp"
 #include "backends/external/targets.hpp"
 #include "backends/hip/evaluator.hpp"
+#include "backends/opencl/evaluator.hpp"
 #include "config/text.hpp"
 
 namespace kernsmith::backends {
@@ -35,12 +36,13 @@ result<std::string> resolve_target(const std::string& name) {
                 fmt::format("target '{}' can't be measured here: this machine's device is {}; use --target cuda", name, *device));
   }
   if (language_of(name) == "hip") return hip::resolve_target(name);
+  if (language_of(name) == "opencl") return opencl::resolve_target(name);
   if (auto found = external::find_target(name)) {
     if (!*found) return tl::unexpected(found->error());
     return external::target_name(**found);
   }
   std::vector<std::string> known = external::target_names();
-  known.insert(known.begin(), {"cpp", here, "cuda", "hip"});
+  known.insert(known.begin(), {"cpp", here, "cuda", "hip", "opencl"});
   return fail(fault::bad_request, fmt::format("unknown target '{}'{}; there are: {}; a target of your own is given as its file: --target "
                                               "my-accelerator/target.toml",
                                               name, did_you_mean(name, known), fmt::join(known, ", ")));
@@ -51,6 +53,7 @@ result<std::unique_ptr<harness::evaluator>> open_evaluator(const std::string& ta
   if (language_of(target) == "cpp") return cpp::open_evaluator(p, options);
   if (language_of(target) == "cuda") return cuda::open_evaluator(p, options);
   if (language_of(target) == "hip") return hip::open_evaluator(p, options);
+  if (language_of(target) == "opencl") return opencl::open_evaluator(p, options);
   if (const auto found = external::find_target(target))
     return *found ? external::open_evaluator(**found, p, options) : tl::unexpected(found->error());
   return fail(fault::bad_request, fmt::format("no backend evaluates target '{}'", target));

@@ -13,7 +13,7 @@ namespace kernsmith {
 
 namespace {
 
-const std::vector<std::string> languages = {"c", "cpp", "cuda", "hip", "python"};
+const std::vector<std::string> languages = {"c", "cpp", "cuda", "hip", "opencl", "python"};
 const std::vector<std::string> builtins = {"naive", "openblas", "pytorch", "torch.compile", "cublas"};
 
 std::string language_of(const std::filesystem::path& path, source_place place) {
@@ -22,6 +22,7 @@ std::string language_of(const std::filesystem::path& path, source_place place) {
   if (extension == ".c") return "c";
   if (extension == ".cu") return "cuda";
   if (extension == ".hip") return "hip";
+  if (extension == ".cl") return "opencl";
   if (extension == ".py") return "python";
   refuse(place, fmt::format("the language of '{}' can't be told from its name; add language = \"cpp\", \"c\", \"cuda\", \"hip\" or \"python\"",
                             path.string()));
@@ -67,7 +68,7 @@ void check_name(const std::string& name, const char* what, source_place place) {
 }  // namespace
 
 std::string file_suffix_of(const std::string& language) {
-  return language == "cuda" ? "cu" : language == "python" ? "py" : language;
+  return language == "cuda" ? "cu" : language == "opencl" ? "cl" : language == "python" ? "py" : language;
 }
 
 source_file read_reference(const toml_value& value, const std::filesystem::path& folder) {

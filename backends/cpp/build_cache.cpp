@@ -63,6 +63,23 @@ void remove_oldest(const fs::path& objects, std::size_t max_entries, std::size_t
   for (std::size_t i = 0; i + kept_entries < entries.size(); ++i) fs::remove_all(entries[i].second, failed);
 }
 
+/// What the files of a folder say, and where; empty when there is none.
+std::string folder_hash(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code failed;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, failed))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  if (files.empty()) return {};
+  std::sort(files.begin(), files.end());
+  std::string all;
+  for (const fs::path& path : files) {
+    std::ifstream file(path, std::ios::binary);
+    all += path.lexically_relative(folder).string() + '\n' +
+           content_hash(std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>())) + '\n';
+  }
+  return content_hash(all);
+}
+
 }  // namespace
 
 result<void> write_file(const fs::path& path, std::string_view bytes) {
@@ -115,6 +132,7 @@ std::optional<built_kernel> build_cache::find(const std::string& key) const {
     kernel.library = folder / "kernel.so";
     const auto bytes = read_library(kernel.library);
     if (!bytes || content_hash(*bytes) != record.value("library_hash", "")) return std::nullopt;
+    if (folder_hash(folder / "kernels") != record.value("kernels_hash", "")) return std::nullopt;
   }
   std::error_code ignored;
   fs::last_write_time(folder / "record", fs::file_time_type::clock::now(), ignored);  // used now: the last to be removed
@@ -137,6 +155,7 @@ result<void> build_cache::keep(const std::string& key, const fs::path& work, con
                                  {"detail", kernel.detail},
                                  {"log", kernel.log},
                                  {"machine_code", kernel.machine_code},
+                                 {"kernels_hash", library_bytes.empty() ? "" : folder_hash(work / "kernels")},
                                  {"library_hash", library_bytes.empty() ? "" : content_hash(library_bytes)}};
   // Compilers quote the source in their messages, whatever bytes it has.
   const std::string body = record.dump(1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -148,6 +167,10 @@ result<void> build_cache::keep(const std::string& key, const fs::path& work, con
   }
   const fs::path place = root_ / "objects" / key;
   std::error_code failed;
+  if (!library_bytes.empty() && fs::is_directory(work / "kernels", failed)) {
+    fs::rename(work / "kernels", entry / "kernels", failed);
+    if (failed) return disk_fault("keeping device code in", entry, failed.value());
+  }
   fs::rename(entry, place, failed);
   // Something is there already: the same build by somebody else, which serves as well, or an entry that doesn't hold together, which goes.
   if (failed && !find(key)) {

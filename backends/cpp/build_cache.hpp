@@ -2,6 +2,7 @@
 //
 //     objects/<key>/record      first line: hash of the rest; then one JSON object
 //     objects/<key>/kernel.so   absent for a source that does not compile
+//     objects/<key>/kernels/    device code beside it, where the language has some
 //     work/<pid>-<n>/           builds under way
 #pragma once
 

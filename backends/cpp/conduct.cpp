@@ -52,7 +52,7 @@ bool comes_to_rest(kernel_process& process) {
 
 }  // namespace
 
-result<check_result> check_conduct(const problem& p, kernel_process& process, const std::filesystem::path& library, kernel_buffers& buffers,
+result<check_result> check_conduct(const problem& p, const candidate_language* language, kernel_process& process, const std::filesystem::path& library, kernel_buffers& buffers,
                                    double timeout_s) {
   check_result check;
   const auto cheating = [&](const char* rule, std::string detail) {
@@ -77,7 +77,7 @@ result<check_result> check_conduct(const problem& p, kernel_process& process, co
     const std::filesystem::path file = mapping.path;
     if (mapping.path.empty()) return cheating("foreign_code", "the process has executable memory that no file stands behind");
     if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file) ||
-        harness::is_permitted(p, file))
+        harness::is_permitted(p, file) || (language != nullptr && language->may_execute(library, file)))
       continue;
     return cheating("foreign_code", fmt::format("the process has loaded {}, which was not built from its source", mapping.path));
   }

@@ -91,7 +91,7 @@ class cpu_evaluator final : public evaluator {
 };
 
 result<built_kernel> cpu_evaluator::build(const std::string& source) {
-  auto built = bench_->build(source, harness::link_flags_of(bench_->subject()));
+  auto built = bench_->build_candidate(source, harness::link_flags_of(bench_->subject()));
   if (built && bench_->options().strict) built->source = source;
   return built;
 }
@@ -114,6 +114,10 @@ result<void> cpu_evaluator::admit() {
   const machine_facts& facts = bench_->facts();
   fingerprint_ = {facts.model, facts.isa,         facts.kernel,   bench_->compiler().compiler(), bench_->compiler().flags(),
                   facts.os,    bench_->threads(), facts.governor, peaks_.copy_gb_per_s,          peaks_.gflop_per_s};
+  if (const candidate_language* language = bench_->language()) {
+    fingerprint_.compiler = language->compiler();
+    fingerprint_.flags = language->flags();
+  }
   if (auto done = check_null_candidates(*bench_); !done) return done;
   for (const auto& w : bench_->workloads()) {
     if (auto done = measure_baselines(*bench_, *w); !done) return done;
@@ -151,7 +155,7 @@ double cpu_evaluator::check_timeout_s(const workload_state& w) const {
 
 result<check_result> cpu_evaluator::conduct_of(kernel_process& process, const built_kernel& kernel) {
   workload_state& w = *bench_->workloads().front();
-  return check_conduct(bench_->subject(), process, kernel.library, *w.timing.candidate.front(), check_timeout_s(w));
+  return check_conduct(bench_->subject(), bench_->language(), process, kernel.library, *w.timing.candidate.front(), check_timeout_s(w));
 }
 
 bool cpu_evaluator::took_failure(const check_result& check, memory::evaluation& e) {
@@ -376,9 +380,10 @@ result<memory::control_result> cpu_evaluator::control() {
 
 }  // namespace
 
-result<std::unique_ptr<harness::evaluator>> open_evaluator(const problem& p, const evaluator_options& options) {
+result<std::unique_ptr<harness::evaluator>> open_evaluator(const problem& p, const evaluator_options& options,
+                                                           std::unique_ptr<candidate_language> language) {
   const double began_s = now_s();
-  auto bench = workbench::open(p, options);
+  auto bench = workbench::open(p, options, std::move(language));
   if (!bench) return tl::unexpected(bench.error());
   auto made = std::make_unique<cpu_evaluator>(std::move(*bench));
   if (auto admitted = made->admit(); !admitted) return tl::unexpected(admitted.error());

@@ -128,6 +128,7 @@ bool decides_behaviour(const section& one) {
   const auto type = one.header.sh_type;
   if (type != SHT_PROGBITS && type != SHT_NOBITS && type != SHT_INIT_ARRAY && type != SHT_FINI_ARRAY && type != SHT_PREINIT_ARRAY)
     return false;
+  if (one.name == ".kernsmith_source") return false;  // a device program's text; its own machine code decides
   return !one.name.starts_with(".eh_frame") && !one.name.starts_with(".got") && !one.name.starts_with(".plt") && one.name != ".interp";
 }
 

@@ -197,7 +197,8 @@ std::string toolchain::flags() const {
 }
 
 result<built_kernel> toolchain::build(const std::string& source, const std::vector<std::string>& extra_flags,
-                                      const std::vector<std::string>& link_flags, double timeout_s, std::string_view companion) const {
+                                      const std::vector<std::string>& link_flags, double timeout_s, std::string_view companion,
+                                      const named_texts& beside) const {
   built_kernel kernel;
   if (source.size() > max_source_bytes) {
     kernel.outcome = "build_failed";
@@ -214,11 +215,12 @@ result<built_kernel> toolchain::build(const std::string& source, const std::vect
                                        fmt::join(quiet_flags, " "), fmt::join(extra_flags, "\n"), fmt::join(link_flags, "\n"),
                                        harness::kernel_header_text(), source);
   if (!companion.empty()) everything.append("\x1e").append(companion);
+  for (const auto& [name, text] : beside) everything.append("\x1e").append(name).append("\x1e").append(text);
   const std::string key = content_hash(everything);
   if (auto known = cache.find(key)) return std::move(*known);
   auto work = cache.make_work_folder();
   if (!work) return tl::unexpected(work.error());
-  auto built = compile(source, key, extra_flags, link_flags, timeout_s, companion, *work);
+  auto built = compile(source, key, extra_flags, link_flags, timeout_s, companion, beside, *work);
   std::error_code ignored;
   fs::remove_all(*work, ignored);
   return built;
@@ -227,7 +229,7 @@ result<built_kernel> toolchain::build(const std::string& source, const std::vect
 /// Runs the compiler in `work`, which appears as /build, and keeps what came of it.
 result<built_kernel> toolchain::compile(const std::string& source, const std::string& key, const std::vector<std::string>& extra_flags,
                                         const std::vector<std::string>& link_flags, double timeout_s, std::string_view companion,
-                                        const fs::path& work) const {
+                                        const named_texts& beside, const fs::path& work) const {
   const fs::path build = work / "build";
   std::error_code failed;
   if (!fs::create_directory(build, failed))
@@ -236,6 +238,9 @@ result<built_kernel> toolchain::compile(const std::string& source, const std::st
                                    {"companion.cpp", companion},
                                    {"kernsmith_kernel.h", harness::kernel_header_text()},
                                    {"exports.map", exports_map}}) {
+    if (auto written = write_file(build / name, text); !written) return tl::unexpected(written.error());
+  }
+  for (const auto& [name, text] : beside) {
     if (auto written = write_file(build / name, text); !written) return tl::unexpected(written.error());
   }
   auto spec = compiler_sandbox(program_, compiler_paths_);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backends/harness/evaluator.hpp"
@@ -20,6 +21,8 @@ inline constexpr double build_timeout_s = 90;
 inline constexpr std::int64_t max_build_memory_bytes = std::int64_t{4} << 30;
 inline constexpr std::size_t max_source_bytes = std::size_t{4} << 20;
 
+using named_texts = std::vector<std::pair<std::string, std::string_view>>;
+
 class toolchain {
  public:
   /// Finds the compiler ($KERNSMITH_CXX, else g++, else c++). missing_here with the remedy when there is none. `cache` is created; built
@@ -27,10 +30,11 @@ class toolchain {
   [[nodiscard]] static result<toolchain> discover(const std::filesystem::path& cache);
 
   /// Thread-safe. Infrastructure faults are errors; a source that doesn't compile is a built_kernel with an outcome. `timeout_s` bounds the
-  /// compiler. `companion` is trusted source that is built into the same library, before the candidate's.
+  /// compiler. `companion` is trusted source that is built into the same library, before the candidate's. `beside`: more files in the
+  /// folder of the source, by name.
   [[nodiscard]] result<built_kernel> build(const std::string& source, const std::vector<std::string>& extra_flags = {},
                                            const std::vector<std::string>& link_flags = {}, double timeout_s = build_timeout_s,
-                                           std::string_view companion = {}) const;
+                                           std::string_view companion = {}, const named_texts& beside = {}) const;
   /// Where the compiler keeps a library of its own ("libasan.so"), all links followed. missing_here when it has none.
   [[nodiscard]] result<std::filesystem::path> own_library(const std::string& name) const;
 
@@ -40,7 +44,7 @@ class toolchain {
  private:
   [[nodiscard]] result<built_kernel> compile(const std::string& source, const std::string& key, const std::vector<std::string>& extra_flags,
                                              const std::vector<std::string>& link_flags, double timeout_s, std::string_view companion,
-                                             const std::filesystem::path& work) const;
+                                             const named_texts& beside, const std::filesystem::path& work) const;
 
   std::filesystem::path program_;
   std::filesystem::path cache_;

@@ -27,13 +27,15 @@ std::string reason_of(const built_kernel& built) {
 
 }  // namespace
 
-result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evaluator_options& options) {
+result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evaluator_options& options,
+                                                   std::unique_ptr<candidate_language> language) {
   evaluator_options complete = options;
   if (complete.cores.empty()) complete.cores = usable_cores();
   std::unique_ptr<workbench> bench(new workbench(p, complete));
   auto compiler = toolchain::discover(options.cache);
   if (!compiler) return tl::unexpected(compiler.error());
   bench->toolchain_ = std::move(*compiler);
+  bench->language_ = std::move(language);
   bench->facts_ = read_machine_facts();
   if (auto done = bench->find_permitted_libraries(); !done) return tl::unexpected(done.error());
   if (auto done = bench->build_reference(); !done) return tl::unexpected(done.error());
@@ -44,6 +46,16 @@ result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evalu
 
 result<built_kernel> workbench::build(const std::string& source, const std::vector<std::string>& link_flags) {
   auto built = toolchain_->build(source, {}, link_flags, options_.build_timeout_s);
+  if (built) {
+    const std::lock_guard lock(build_mutex_);
+    build_s_ += built->build_s;
+  }
+  return built;
+}
+
+result<built_kernel> workbench::build_candidate(const std::string& source, const std::vector<std::string>& link_flags) {
+  if (!language_) return build(source, link_flags);
+  auto built = language_->build(source, options_.build_timeout_s);
   if (built) {
     const std::lock_guard lock(build_mutex_);
     build_s_ += built->build_s;
@@ -89,6 +101,7 @@ result<kernel_process> workbench::start(const std::filesystem::path& library, bo
   harness::runner_options runner = options_of_runner(library);
   runner.trusted = trusted;
   runner.environment = environment;
+  if (language_) language_->prepare(runner);
   return kernel_process::start(runner, clock_);
 }
 
@@ -150,6 +163,16 @@ result<void> workbench::find_permitted_libraries() {
 
 result<trusted_kernel> workbench::build_baseline(const baseline_spec& spec) {
   if (spec.source) {
+    if (language_ && spec.source->language == language_->name()) {
+      auto built = build_candidate(spec.source->text, {});
+      if (!built) return tl::unexpected(built.error());
+      if (!built->outcome.empty())
+        return fail(fault::bad_request, fmt::format("{} does not build: {}\n{}", spec.source->path.string(), reason_of(*built), built->log));
+      trusted_kernel kernel;
+      kernel.name = spec.name;
+      kernel.built = std::move(*built);
+      return kernel;
+    }
     if (spec.source->language != "cpp") {
       return fail(fault::bad_request,
                   fmt::format("{}: baseline '{}' in {} is not available for target cpp; C++ sources, \"naive\" and \"openblas\" are",

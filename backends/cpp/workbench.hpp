@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/cpp/candidate_language.hpp"
 #include "backends/cpp/evaluator.hpp"
 #include "backends/cpp/kernel_process.hpp"
 #include "backends/cpp/machine_facts.hpp"
@@ -46,11 +47,16 @@ struct workload_state {
 
 class workbench {
  public:
-  [[nodiscard]] static result<std::unique_ptr<workbench>> open(const problem& p, const evaluator_options& options);
+  [[nodiscard]] static result<std::unique_ptr<workbench>> open(const problem& p, const evaluator_options& options,
+                                                                std::unique_ptr<candidate_language> language = nullptr);
 
   [[nodiscard]] const problem& subject() const { return problem_; }
   [[nodiscard]] const evaluator_options& options() const { return options_; }
   [[nodiscard]] toolchain& compiler() { return *toolchain_; }
+  /// Of the candidates; null: C++.
+  [[nodiscard]] const candidate_language* language() const { return language_.get(); }
+  /// Like build(), of a candidate in its language.
+  [[nodiscard]] result<built_kernel> build_candidate(const std::string& source, const std::vector<std::string>& link_flags);
   [[nodiscard]] int threads() const { return static_cast<int>(options_.cores.size()); }
   [[nodiscard]] kernel_clock& clock() { return clock_; }
   [[nodiscard]] const machine_facts& facts() const { return facts_; }
@@ -116,6 +122,7 @@ class workbench {
   problem problem_;
   evaluator_options options_;
   std::optional<toolchain> toolchain_;
+  std::unique_ptr<candidate_language> language_;
   machine_facts facts_;
   kernel_clock clock_;
   mutable std::mutex build_mutex_;
