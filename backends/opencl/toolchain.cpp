@@ -31,7 +31,7 @@ constexpr std::string_view remedy =
     "install PoCL and its headers, on Debian: apt-get install pocl-opencl-icd ocl-icd-libopencl1 opencl-c-headers (or scripts/setup --with "
     "opencl)";
 /// Parameters and lines of the candidate's file keep their meaning for the device's compiler.
-constexpr std::string_view device_preface = "#define KS_PARAM(name, value, ...) enum { name = (value) };\n#line 1 \"kernel.cl\"\n";
+constexpr std::string_view device_preface = "#define KS_PARAM(name, value, ...) enum { name = (value) }\n#line 1 \"kernel.cl\"\n";
 constexpr std::string_view source_object =
     "__asm__(\".section .kernsmith_source,\\\"a\\\",@progbits\\n\"\n"
     "        \".global ks_opencl_source\\nks_opencl_source:\\n.incbin \\\"/build/device.cl\\\"\\n\"\n"
@@ -136,7 +136,7 @@ class opencl_language final : public cpp::candidate_language {
 result<harness::built_kernel> opencl_language::build(const std::string& source, double timeout_s) const {
   // The host side first: what is not C++ at all is told soonest by the quicker compiler.
   const std::string device_source = std::string(device_preface) + source;
-  auto host = host_.build(source, {}, {"-l:libOpenCL.so.1"}, timeout_s, source_object,
+  auto host = host_.build(source, {"-include", "/build/kernsmith_kernel.h"}, {"-l:libOpenCL.so.1"}, timeout_s, source_object,
                           {{"kernsmith_opencl.h", opencl_header_text()}, {"device.cl", device_source}});
   if (!host || !host->outcome.empty()) return host;
   auto bytes = cpp::read_library(host->library);

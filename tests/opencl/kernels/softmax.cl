@@ -1,5 +1,5 @@
 // Softmax over rows: one work-group per row, its work-items stride over the row and meet in local memory.
-KS_PARAM(GROUP, 64, 32, 64, 128, 256)
+KS_PARAM(GROUP, 64, 32, 64, 128, 256);
 
 #ifdef __OPENCL_VERSION__
 
