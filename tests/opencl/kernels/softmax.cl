@@ -14,8 +14,8 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void softmax_rows(__
   for (long j = me; j < n; j += GROUP) largest = fmax(largest, x[j]);
   part[me] = largest;
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (int half = GROUP / 2; half > 0; half /= 2) {
-    if (me < half) part[me] = fmax(part[me], part[me + half]);
+  for (int step = GROUP / 2; step > 0; step /= 2) {
+    if (me < step) part[me] = fmax(part[me], part[me + step]);
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   largest = part[0];
@@ -29,8 +29,8 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void softmax_rows(__
   }
   part[me] = sum;
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (int half = GROUP / 2; half > 0; half /= 2) {
-    if (me < half) part[me] += part[me + half];
+  for (int step = GROUP / 2; step > 0; step /= 2) {
+    if (me < step) part[me] += part[me + step];
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   const float scale = 1 / part[0];
