@@ -25,6 +25,8 @@ constexpr std::uint64_t cpu_device = 2;
 constexpr std::uint32_t device_name = 0x102B, driver_version = 0x102D, build_log = 0x1183, kernel_name = 0x1190, argument_count = 0x1191,
                         fixed_group_size = 0x11B1;
 constexpr int exit_wrong_source = 1, exit_no_device = 3;
+/// Above what any device counts as a small grid.
+constexpr std::size_t large_grid_groups = std::size_t{1} << 17;
 /// For one kernel's work-group function: optimising a large one takes seconds.
 constexpr int compile_looks = 6000, look_us = 10'000;
 
@@ -69,18 +71,15 @@ std::string text_of_device(const opencl_api& api, handle device, std::uint32_t w
 }
 
 /// Has the function of this kernel for its group size come into the cache?
-bool is_compiled(const fs::path& cache, const std::string& kernel) {
+std::size_t compiled_functions(const fs::path& cache, const std::string& kernel) {
   std::error_code failed;
+  std::size_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(cache, failed)) {
     const fs::path& path = entry.path();
-    if (path.filename() == kernel + ".so" && path.parent_path().filename().string().find("goffs0") != std::string::npos) return true;
+    if (path.filename() == kernel + ".so" && path.parent_path().filename().string().find("goffs0") != std::string::npos) ++count;
   }
-  return false;
+  return count;
 }
-
-/// The device compiles a work-group function when its kernel is first run. It is run in a process of its own that ends as soon as the
-/// function is there: without buffers, what the kernel itself does there is of no interest.
-bool compile_kernel(const fs::path& cache, const std::string& source, std::uint32_t which, const std::string& name);
 
 struct built_program {
   opencl_api api;
@@ -125,7 +124,7 @@ int build_program(const std::string& source, built_program& made) {
   return made.api.create_kernels(program, count, made.kernels.data(), nullptr) == 0 ? 0 : exit_wrong_source;
 }
 
-[[noreturn]] void run_kernel(const std::string& source, std::uint32_t which) {
+[[noreturn]] void run_kernel(const std::string& source, std::uint32_t which, std::size_t groups) {
   built_program made;
   if (build_program(source, made) != 0 || which >= made.kernels.size()) std::_Exit(1);
   const handle kernel = made.kernels[which];
@@ -140,17 +139,22 @@ int build_program(const std::string& source, built_program& made) {
       if (made.api.set_argument(kernel, i, size, zeros) == 0) break;
     }
   }
-  made.api.enqueue(made.queue, kernel, 3, nullptr, group, group, 0, nullptr, nullptr);
+  const std::size_t global[3] = {group[0] * groups, group[1], group[2]};
+  made.api.enqueue(made.queue, kernel, 3, nullptr, global, group, 0, nullptr, nullptr);
   made.api.finish(made.queue);
   std::_Exit(0);
 }
 
-bool compile_kernel(const fs::path& cache, const std::string& source, std::uint32_t which, const std::string& name) {
+/// The device compiles a work-group function when its kernel is first run. It is run in a process of its own that ends as soon as the
+/// function is there: without buffers, what the kernel itself does there is of no interest. `functions`: how many of the kernel's there are
+/// afterwards.
+bool compile_kernel(const fs::path& cache, const std::string& source, std::uint32_t which, const std::string& name, std::size_t groups,
+                    std::size_t functions) {
   const pid_t child = ::fork();
-  if (child == 0) run_kernel(source, which);
+  if (child == 0) run_kernel(source, which, groups);
   if (child < 0) return false;
   bool ended = false;
-  for (int look = 0; look < compile_looks && !ended && !is_compiled(cache, name); ++look) {
+  for (int look = 0; look < compile_looks && !ended && compiled_functions(cache, name) < functions; ++look) {
     ended = ::waitpid(child, nullptr, WNOHANG) == child;
     if (!ended) ::usleep(look_us);
   }
@@ -158,7 +162,7 @@ bool compile_kernel(const fs::path& cache, const std::string& source, std::uint3
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
   }
-  return is_compiled(cache, name);
+  return compiled_functions(cache, name) >= functions;
 }
 
 /// Names of the program's kernels, or nothing with the reason printed. In a process of its own, too: the compiler's threads and a fork
@@ -217,7 +221,8 @@ int run_opencl_build(int argc, char** argv) {
   std::vector<std::string> names;
   if (const int failed = list_kernels(source, names); failed != 0) return failed;
   for (std::uint32_t i = 0; i < names.size(); ++i) {
-    if (compile_kernel(cache, source, i, names[i])) continue;
+    // The device has one function for small grids and one for all.
+    if (compile_kernel(cache, source, i, names[i], 1, 1) && compile_kernel(cache, source, i, names[i], large_grid_groups, 2)) continue;
     std::printf("error: the OpenCL compiler made no work-group function for kernel %s\n", names[i].c_str());
     return exit_wrong_source;
   }
