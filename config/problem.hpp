@@ -111,8 +111,8 @@ struct problem {
   std::string name;
   /// 32 hex digits over the meaning. Counts: names of axes and tensors, their order within [inputs] and [outputs] (it is the order of the
   /// kernel's arguments), dtypes, shapes, pads, inits, statements as resolved trees, the content of sources and init files, baselines, seed
-  /// kernels, workloads, comparison, precision, permitted libraries, objective. Doesn't count: `name`, the file's name, whitespace, comments, order of keys and
-  /// of workloads, names of indices, extents in [axes] that every workload overrides.
+  /// kernels, workloads, comparison, precision, permitted libraries, objective. Doesn't count: `name`, the file's name, whitespace,
+  /// comments, order of keys and of workloads, names of indices, extents in [axes] that every workload overrides.
   std::string hash;
   std::filesystem::path path;
   std::vector<axis> axes;

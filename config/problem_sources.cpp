@@ -24,8 +24,9 @@ std::string language_of(const std::filesystem::path& path, source_place place) {
   if (extension == ".hip") return "hip";
   if (extension == ".cl") return "opencl";
   if (extension == ".py") return "python";
-  refuse(place, fmt::format("the language of '{}' can't be told from its name; add language = \"cpp\", \"c\", \"cuda\", \"hip\" or \"python\"",
-                            path.string()));
+  refuse(place,
+         fmt::format("the language of '{}' can't be told from its name; add language = \"cpp\", \"c\", \"cuda\", \"hip\" or \"python\"",
+                     path.string()));
 }
 
 std::string read_language(const toml_value& value) {

@@ -19,8 +19,8 @@ struct run_settings {
   std::string policy = "mcts";  ///< mcts | evolution | random
   std::uint64_t seed = 1;
   std::string profile = "best";  ///< off | winner | best: what is profiled
-  std::int64_t threads = 0;    ///< cores a kernel may use; 0: all that may be used here
-  std::int64_t lookahead = 1;  ///< candidates generated ahead of the one being evaluated
+  std::int64_t threads = 0;      ///< cores a kernel may use; 0: all that may be used here
+  std::int64_t lookahead = 1;    ///< candidates generated ahead of the one being evaluated
 };
 
 }  // namespace kernsmith

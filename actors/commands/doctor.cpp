@@ -17,11 +17,11 @@
 #include "backends/cpp/profiler.hpp"
 #include "backends/cpp/toolchain.hpp"
 #include "backends/cuda/device_probe.hpp"
-#include "backends/opencl/toolchain.hpp"
 #include "backends/external/target_commands.hpp"
 #include "backends/external/targets.hpp"
-#include "backends/hip/evaluator.hpp"
 #include "backends/harness/sandbox.hpp"
+#include "backends/hip/evaluator.hpp"
+#include "backends/opencl/toolchain.hpp"
 #include "memory/store.hpp"
 
 namespace kernsmith::actors {
@@ -130,8 +130,8 @@ std::vector<finding> examine(const common_options& options) {
   for (const hip::tool_check& check : hip::examine_tools(build_cache(options)))
     findings.push_back({check.name, check.ok, false, check.ok ? check.detail : "", check.ok ? "" : check.detail});
   const auto opencl_device = opencl::find_device();
-  findings.push_back({"OpenCL device", opencl_device.has_value(), false, opencl_device.value_or(""),
-                      opencl_device ? "" : opencl_device.error().message});
+  findings.push_back(
+      {"OpenCL device", opencl_device.has_value(), false, opencl_device.value_or(""), opencl_device ? "" : opencl_device.error().message});
   for (finding& f : check_external_targets(options)) findings.push_back(std::move(f));
   for (const cpp::profiling_tool& tool : cpp::find_profiling_tools())
     findings.push_back({"profiler: " + tool.name, tool.found, false, tool.detail, tool.remedy});

@@ -52,8 +52,8 @@ bool comes_to_rest(kernel_process& process) {
 
 }  // namespace
 
-result<check_result> check_conduct(const problem& p, const candidate_language* language, kernel_process& process, const std::filesystem::path& library, kernel_buffers& buffers,
-                                   double timeout_s) {
+result<check_result> check_conduct(const problem& p, const candidate_language* language, kernel_process& process,
+                                   const std::filesystem::path& library, kernel_buffers& buffers, double timeout_s) {
   check_result check;
   const auto cheating = [&](const char* rule, std::string detail) {
     check.outcome = "cheating";

@@ -330,7 +330,8 @@ std::vector<memory::baseline_timing> cpu_evaluator::baselines() {
   for (std::size_t b = 0; b < bench_->baselines().size(); ++b) {
     memory::baseline_timing& timing = all.emplace_back();
     timing.name = bench_->baselines()[b].name;
-    for (const auto& w : bench_->workloads()) timing.workloads.push_back(harness::timing_of_baseline(w->axis_names, w->weight, w->baselines[b].blocks_ns));
+    for (const auto& w : bench_->workloads())
+      timing.workloads.push_back(harness::timing_of_baseline(w->axis_names, w->weight, w->baselines[b].blocks_ns));
   }
   return all;
 }

@@ -167,7 +167,8 @@ result<trusted_kernel> workbench::build_baseline(const baseline_spec& spec) {
       auto built = build_candidate(spec.source->text, {});
       if (!built) return tl::unexpected(built.error());
       if (!built->outcome.empty())
-        return fail(fault::bad_request, fmt::format("{} does not build: {}\n{}", spec.source->path.string(), reason_of(*built), built->log));
+        return fail(fault::bad_request,
+                    fmt::format("{} does not build: {}\n{}", spec.source->path.string(), reason_of(*built), built->log));
       trusted_kernel kernel;
       kernel.name = spec.name;
       kernel.built = std::move(*built);

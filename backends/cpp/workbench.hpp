@@ -48,7 +48,7 @@ struct workload_state {
 class workbench {
  public:
   [[nodiscard]] static result<std::unique_ptr<workbench>> open(const problem& p, const evaluator_options& options,
-                                                                std::unique_ptr<candidate_language> language = nullptr);
+                                                               std::unique_ptr<candidate_language> language = nullptr);
 
   [[nodiscard]] const problem& subject() const { return problem_; }
   [[nodiscard]] const evaluator_options& options() const { return options_; }

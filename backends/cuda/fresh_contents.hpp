@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/harness/kept_answers.hpp"
 #include "backends/cuda/device_buffers.hpp"
 #include "backends/cuda/trusted_kernels.hpp"
+#include "backends/harness/kept_answers.hpp"
 #include "config/problem.hpp"
 
 namespace kernsmith::cuda {

@@ -49,8 +49,8 @@ TEST_CASE("columns, scans, positions and gathers on waves of 64") {
       {{1, 1}, {300, 20}, {17, 35}}, 2, {}, wide);
   check_emulated(small_problem("B=40 N=50", "in x f32[B,N]\nout y f32[]", "y = sum(b, n: x[b,n] * x[b,n])"), {{1, 1}, {40, 50}}, 2,
                  {.seed = 1, .threads = 1, .allowed = {1e-3, 1e-5}}, wide);
-  check_emulated(small_problem("B=3 N=600", "in x f64[B,N]\nout y f64[B,N]", "y[b,i] = cumsum(i: x[b,i] * 0.5)"),
-                 {{1, 1}, {3, 600}}, 1, {}, wide);
+  check_emulated(small_problem("B=3 N=600", "in x f64[B,N]\nout y f64[B,N]", "y[b,i] = cumsum(i: x[b,i] * 0.5)"), {{1, 1}, {3, 600}}, 1, {},
+                 wide);
   run_options special;
   special.special_values = true;
   check_emulated(
