@@ -233,7 +233,7 @@ precision_contract read_precision(const toml_value& value) {
 }
 
 std::vector<std::string> read_libraries(const toml_value& value) {
-  static const std::vector<std::string> known = {"openblas", "cublas"};
+  static const std::vector<std::string> known = {"openblas"};
   const table_reader table(value, "[candidates]", {"libraries"});
   const toml_value& list = table.need("libraries", "libraries = [\"openblas\"]");
   std::vector<std::string> libraries;

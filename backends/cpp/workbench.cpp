@@ -148,11 +148,6 @@ result<void> workbench::build_reference() {
 }
 
 result<void> workbench::find_permitted_libraries() {
-  for (const std::string& library : problem_.libraries) {
-    if (library == "openblas") continue;
-    return fail(fault::bad_request, fmt::format("{}: library '{}' in [candidates] is not available for target cpp; openblas is",
-                                                problem_.path.string(), library));
-  }
   if (problem_.libraries.empty()) return {};
   auto built = build(harness::library_probe_source(problem_), harness::link_flags_of(problem_));
   if (!built) return tl::unexpected(built.error());

@@ -24,12 +24,6 @@ const std::vector<vendor_library>& known_libraries() {
        {"libopenblas", "libgfortran.so", "libquadmath.so"},
        "extern \"C\" char* openblas_get_config(void);\nextern \"C\" char* ks_probe_openblas() { return openblas_get_config(); }\n",
        "apt-get install libopenblas-dev"},
-      {"cublas",
-       {"-lcublas", "-lcublasLt"},
-       {"libcublas.so", "libcublasLt.so"},
-       "extern \"C\" unsigned long long cublasLtGetVersion(void);\n"
-       "extern \"C\" unsigned long long ks_probe_cublas() { return cublasLtGetVersion(); }\n",
-       "install the CUDA toolkit's cuBLAS beside nvcc"},
   };
   return known;
 }
