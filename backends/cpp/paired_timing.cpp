@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "backends/cpp/fresh_contents.hpp"
+#include "backends/cpp/unusual_pairs.hpp"
 
 namespace kernsmith::cpp {
 
@@ -221,23 +222,14 @@ result<check_result> paired_timing::surprise() {
   const std::size_t bytes = candidate_sets_.front()->input_bytes() * candidate_sets_.size();
   if (plan_.kept == nullptr || bytes > dear_renewal_bytes) return check_result{};
   if (random() % (bytes <= cheap_renewal_bytes ? surprise_share : dear_surprise_share) != 0) return check_result{};
-  check_result done;
-  do {
-    const harness::renewal kind = plan_.kept->next(random());
-    renewal_ = kind;
-    harness::timing_block uncounted;
-    auto ran = pair((random() & 1) != 0, true, uncounted);
-    renewal_ = harness::renewal::part;
-    if (!ran || !ran->ok()) return ran;
-    plan_.kept->add(kind, uncounted.candidate_ns.front(), uncounted.baseline_ns.empty() ? 0 : uncounted.baseline_ns.front());
-  } while (plan_.kept->on_trial());
-  if (const auto saving = plan_.kept->saving()) {
-    done.outcome = "cheating";
-    done.rule = "kept_answers";
-    done.detail = fmt::format("{}: it takes {:.2f} times as long when all of its inputs are new as when a part of them is: it remembers",
-                              case_.what, *saving);
-  }
-  return done;
+  return unusual_pairs(
+      *plan_.kept, plan_.stop, case_.what, [this] { return random(); },
+      [this](harness::renewal kind, harness::timing_block& uncounted) {
+        renewal_ = kind;
+        auto ran = pair((random() & 1) != 0, true, uncounted);
+        renewal_ = harness::renewal::part;
+        return ran;
+      });
 }
 
 result<check_result> paired_timing::settle() {

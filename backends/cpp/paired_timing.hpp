@@ -1,6 +1,7 @@
 // Timing of a candidate beside a trusted kernel: interleaved, on contents that are fresh for every timed call, every timed output checked.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,6 +36,7 @@ struct timing_plan {
   double timeout_s = 60;                    ///< per batch
   int threads = 1;                          ///< of the comparison
   bool samples_outputs = false;             ///< of large outputs a random part is compared after each timed call, see compare_sample
+  const std::atomic<bool>* stop = nullptr;  ///< set from outside: an error of kind interrupted at the next chance
   harness::kept_answers* kept = nullptr;    ///< times of unusual pairs, over all launches; none: no such pairs
   std::vector<std::byte>* evict = nullptr;  ///< written through before each timed call of the candidate: cold caches
 };

@@ -110,6 +110,7 @@ result<double> pilot(workload_state& w, kernel_process& candidate) {
 
 timing_plan plan_for(workbench& bench, const workload_state& w, double candidate_ns, const leg_choice& trusted) {
   timing_plan plan;
+  plan.stop = bench.options().stop;
   plan.threads = bench.threads();
   const double shorter = trusted.leg.timed ? std::min(candidate_ns, trusted.call_ns) : candidate_ns;
   const double wanted = std::ceil(batch_target_ns / std::max(shorter, 100.0));

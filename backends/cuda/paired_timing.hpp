@@ -2,6 +2,7 @@
 // output checked. The counterpart of backends/cpp/paired_timing.hpp.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -25,9 +26,10 @@ struct trusted_leg {
 
 struct timing_plan {
   int batch = 1;
-  bool warm = false;      ///< an untimed call on old contents first
-  double timeout_s = 30;  ///< per batch
-  bool cold = false;      ///< the second-level cache is written through before each timed call
+  bool warm = false;                        ///< an untimed call on old contents first
+  double timeout_s = 30;                    ///< per batch
+  bool cold = false;                        ///< the second-level cache is written through before each timed call
+  const std::atomic<bool>* stop = nullptr;  ///< set from outside: an error of kind interrupted at the next chance
   harness::kept_answers* kept = nullptr;
 };
 

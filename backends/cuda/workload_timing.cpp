@@ -82,6 +82,7 @@ result<void> refresh_baseline(workbench& bench, workload_state& w) {
 
 timing_plan plan_for(workbench& bench, const workload_state& w, double candidate_ns, const leg_choice& trusted) {
   timing_plan plan;
+  plan.stop = bench.options().stop;
   const double shorter = trusted.leg.timed ? std::min(candidate_ns, trusted.call_ns) : candidate_ns;
   const double wanted = std::ceil(batch_target_ns / std::max(shorter, 100.0));
   const double affordable = std::max(1.0, longest_trusted_batch_ns / std::max(trusted.call_ns, 100.0));

@@ -2,8 +2,11 @@
 #include "backends/harness/frozen_process.hpp"
 
 #include <doctest/doctest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -63,6 +66,38 @@ static int at_load = [] {
   (void)kernel.client->freeze();
   wait_ms(200);
   CHECK_FALSE(kernel.client->stayed_frozen());
+}
+
+TEST_CASE("a runner that is left no processor is waited for, not accused") {
+  // Something that outranks it takes its only core for half a second, from before the signal on.
+  const one_kernel kernel(
+      kernel_source("  static std::thread busy([] { for (volatile long i = 0;; ++i) {} });\n  return 0;", "#include <thread>\n"));
+  std::atomic<bool> began{false};
+  bool outranks = false;
+  const auto take_the_core = [&] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(fixtures::allowed_cores(1).front()), &one);
+    const sched_param lowest{.sched_priority = 1};
+    outranks = ::sched_setaffinity(0, sizeof one, &one) == 0 && ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &lowest) == 0;
+    began = true;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+    while (outranks && std::chrono::steady_clock::now() < until) {
+    }
+  };
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    REQUIRE(kernel.call().status == call_status::ok);
+    began = false;
+    std::thread greedy(take_the_core);
+    while (!began) std::this_thread::yield();
+    const auto begin = std::chrono::steady_clock::now();
+    const bool stopped = kernel.client->freeze();
+    const double waited_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    greedy.join();
+    MESSAGE("waited " << waited_s << " s for the standstill" << (outranks ? "" : "; real-time scheduling is not permitted here"));
+    CHECK(stopped);
+    CHECK(kernel.client->stayed_frozen());
+  }
 }
 
 TEST_CASE("rest is told from work, also between two ticks of the system") {

@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <random>
+
+#include "backends/cpp/unusual_pairs.hpp"
 
 using namespace kernsmith::harness;
 
@@ -112,4 +115,31 @@ TEST_CASE("neither kind of call gets far ahead, and too few say nothing") {
     CHECK(std::abs(whole - part) <= 4);
   }
   CHECK(kept.saving().value_or(0) == doctest::Approx(100));
+}
+
+TEST_CASE("someone who wants to stop does not wait for the end of a trial") {
+  kept_answers kept;
+  std::mt19937_64 engine(5);
+  std::atomic<bool> stop{false};
+  int pairs = 0;
+  const auto remembering = [&](renewal kind, timing_block& block) -> kernsmith::result<kernsmith::cpp::check_result> {
+    block.candidate_ns.push_back(kind == renewal::whole ? 2000 : 1000);
+    block.baseline_ns.push_back(1000);
+    stop = kept.on_trial();
+    ++pairs;
+    return kernsmith::cpp::check_result{};
+  };
+  for (int block = 0; block < 100; ++block) {
+    const auto watched = kernsmith::cpp::unusual_pairs(
+        kept, &stop, "here", [&] { return engine(); }, remembering);
+    if (watched) {
+      REQUIRE(watched->ok());
+      continue;
+    }
+    CHECK(watched.error().kind == kernsmith::fault::interrupted);
+    CHECK(kept.on_trial());
+    CHECK(pairs < 24);  // a trial takes more
+    return;
+  }
+  FAIL("no trial began");
 }
