@@ -6,12 +6,12 @@
 
 namespace kernsmith::actors {
 
-core_plan plan_cores(const std::vector<int>& allowed, std::size_t slots, std::size_t threads) {
+namespace {
+
+core_plan plan_with(const std::vector<int>& allowed, std::size_t slots, std::size_t threads, std::size_t reserved) {
   core_plan plan;
-  slots = std::clamp<std::size_t>(slots, 1, std::max<std::size_t>(allowed.size(), 1));
   std::size_t measured = allowed.size();
   if (allowed.size() >= min_cores_to_reserve) {
-    const std::size_t reserved = std::max<std::size_t>(1, allowed.size() / 8);
     // The first cores serve interrupts and everything else on the machine: they build.
     plan.build.assign(allowed.begin(), allowed.begin() + static_cast<std::ptrdiff_t>(reserved));
     measured -= reserved;
@@ -29,6 +29,23 @@ core_plan plan_cores(const std::vector<int>& allowed, std::size_t slots, std::si
     next = last;
   }
   return plan;
+}
+
+std::size_t possible_slots(const std::vector<int>& allowed, std::size_t slots) {
+  return std::clamp<std::size_t>(slots, 1, std::max<std::size_t>(allowed.size(), 1));
+}
+
+}  // namespace
+
+core_plan plan_cores(const std::vector<int>& allowed, std::size_t slots, std::size_t threads) {
+  return plan_with(allowed, possible_slots(allowed, slots), threads, std::max<std::size_t>(1, allowed.size() / 8));
+}
+
+core_plan plan_device_cores(const std::vector<int>& allowed, std::size_t slots, std::size_t threads) {
+  slots = possible_slots(allowed, slots);
+  const std::size_t each = std::clamp<std::size_t>(allowed.size() / (4 * slots), 1, most_host_cores);
+  const std::size_t measured = std::min(each * slots, allowed.size() - std::min<std::size_t>(1, allowed.size()));
+  return plan_with(allowed, slots, threads, std::max<std::size_t>(1, allowed.size() - measured));
 }
 
 std::vector<int> allowed_cores() {

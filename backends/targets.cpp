@@ -24,6 +24,11 @@ std::string source_language_of(const std::string& target) {
   return language_of(target);
 }
 
+bool has_own_device(const std::string& target) {
+  const std::string language = language_of(target);
+  return language == "cuda" || language == "hip";
+}
+
 result<std::string> resolve_target(const std::string& name) {
   const std::string here = "cpp/" + cpp::instruction_level();
   if (name == "cpp" || name == here) return here;

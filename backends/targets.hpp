@@ -20,6 +20,9 @@ namespace kernsmith::backends {
 /// the nearest) and for another machine's device class; missing_here, with the remedy, where the device or its compiler is absent.
 [[nodiscard]] result<std::string> resolve_target(const std::string& name);
 
+/// Does a resolved target run its kernels on a device of its own, so that this machine's processors are free to build meanwhile?
+[[nodiscard]] bool has_own_device(const std::string& target);
+
 /// Admits `p` on a resolved target.
 [[nodiscard]] result<std::unique_ptr<harness::evaluator>> open_evaluator(const std::string& target, const problem& p,
                                                                          const harness::evaluator_options& options);

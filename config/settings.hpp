@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct run_settings {
   std::uint64_t seed = 1;
   std::string profile = "best";  ///< off | winner | best: what is profiled
   std::int64_t threads = 0;      ///< cores a kernel may use; 0: all that may be used here
-  std::int64_t lookahead = 1;    ///< candidates generated ahead of the one being evaluated
+  std::optional<std::int64_t> lookahead;  ///< candidates generated ahead of the one being evaluated; nothing: as the target needs
 };
 
 }  // namespace kernsmith

@@ -34,6 +34,9 @@
 namespace kernsmith::actors {
 namespace {
 
+/// A build for a device takes a few seconds, a measurement about half of one.
+constexpr std::int64_t device_lookahead = 12;
+
 struct optimize_options {
   common_options common;
   run_settings settings;
@@ -152,10 +155,17 @@ session_request make_request(const optimize_options& options, const problem_ptr&
   request.settings.time_limit_s = time_limit_s;
   request.settings.stop_at = s.stop_at;
   request.settings.stall = s.stall;
-  request.settings.lookahead = s.lookahead;
+  request.settings.lookahead = s.lookahead.value_or(backends::has_own_device(target) ? device_lookahead : 1);
   request.settings.profile = backends::has_profiler(target) ? s.profile : "off";
   request.settings.id = make_id("sess", fmt::format("{}/{}/{}/{}", task->hash, target, now_text(), getpid()));
   return request;
+}
+
+core_plan cores_for(const optimize_options& options) {
+  const auto threads = static_cast<std::size_t>(options.settings.threads);
+  const bool on_devices = std::all_of(options.targets.begin(), options.targets.end(),
+                                      [](const std::string& target) { return backends::has_own_device(target); });
+  return on_devices ? plan_device_cores(allowed_cores(), options.slots, threads) : plan_cores(allowed_cores(), options.slots, threads);
 }
 
 supervisor_config make_supervisor(const optimize_options& options, std::shared_ptr<memory::store> store, transport::result_stream* stream,
@@ -164,7 +174,7 @@ supervisor_config make_supervisor(const optimize_options& options, std::shared_p
   config.store = std::move(store);
   if (stream) config.publisher.send = [stream](const memory::event& e) { stream->publish(e); };
   config.presenter = view.presenter();
-  config.fleet.cores = plan_cores(allowed_cores(), options.slots, static_cast<std::size_t>(options.settings.threads));
+  config.fleet.cores = cores_for(options);
   config.fleet.now = [] { return std::chrono::steady_clock::now(); };
   config.fleet.open = [cache = build_cache(options.common)](const problem& p, const std::string& target, const std::vector<int>& cores,
                                                             std::uint64_t seed) {
@@ -357,9 +367,10 @@ command_body add_optimize(CLI::App& program) {
   command->add_option("--slots", options->slots, "Sessions at once, each on cores of its own")
       ->check(CLI::Range(std::size_t{1}, std::size_t{256}))
       ->capture_default_str();
-  command->add_option("--lookahead", s.lookahead, "Candidates generated and built ahead of the one being measured")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{64}))
-      ->capture_default_str();
+  command
+      ->add_option("--lookahead", s.lookahead,
+                   "Candidates generated and built ahead of the one being measured (default: 1, on a device of its own 12)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{64}));
   command->add_option("--out", options->out, "Folder for result.json, best.*, report.md and evidence/ (default: kernsmith-out/<problem>)")
       ->type_name("DIR");
   command->add_option("--publish", options->publish, "Address of the result stream, or off")->capture_default_str();

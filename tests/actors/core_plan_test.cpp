@@ -44,6 +44,26 @@ TEST_CASE("on a larger machine builds have cores of their own") {
   }
 }
 
+TEST_CASE("beside a device most cores build") {
+  CHECK(plan_device_cores(cores(2), 1, 0).shared);
+  const core_plan sixteen = plan_device_cores(cores(16), 1, 0);
+  CHECK(sixteen.slots[0].size() == 4);
+  CHECK(sixteen.builders == 12);
+  const core_plan four = plan_device_cores(cores(4), 1, 0);
+  CHECK(four.slots[0].size() == 1);
+  CHECK(four.builders == 3);
+  CHECK(plan_device_cores(cores(16), 1, 2).slots[0].size() == 2);
+  for (const std::size_t slots : {1U, 2U, 3U, 7U}) {
+    CAPTURE(slots);
+    const core_plan plan = plan_device_cores(cores(8), slots, 0);
+    REQUIRE(plan.slots.size() == slots);
+    std::set<int> seen(plan.build.begin(), plan.build.end());
+    CHECK(!plan.build.empty());
+    for (const auto& slot : plan.slots)
+      for (const int core : slot) CHECK(seen.insert(core).second);
+  }
+}
+
 TEST_CASE("a slot never has more cores than asked for, and there is always one") {
   CHECK(plan_cores(cores(8), 1, 2).slots[0].size() == 2);
   CHECK(plan_cores(cores(1), 4, 0).slots.size() == 1);
