@@ -19,6 +19,7 @@
 #include "agents/search/policy.hpp"
 #include "agents/search/profile_schedule.hpp"
 #include "agents/synthesis/machine_model.hpp"
+#include "agents/synthesis/opencl/opencl_grammar.hpp"
 #include "agents/synthesis/simt/simt_grammar.hpp"
 #include "agents/synthesis/vector_c/vector_c_grammar.hpp"
 #include "backends/external/targets.hpp"
@@ -89,6 +90,9 @@ result<std::unique_ptr<agents::generator>> rules_for(const problem& p, const std
   if (backends::language_of(target) == "cuda")
     return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::cuda);
   if (backends::language_of(target) == "hip") return agents::simt::make_simt_rules_generator(p, machine.device, agents::simt::dialect::hip);
+  if (backends::language_of(target) == "opencl")
+    return agents::opencl::make_opencl_rules_generator(
+        p, agents::describe_host(static_cast<int>(std::max<std::int64_t>(1, machine.machine.cores))));
   if (const auto external = external::find_target(target); external && *external) {
     if ((*external)->language == target_language::c) return agents::vector_c::make_vector_c_generator(p, **external);
   }

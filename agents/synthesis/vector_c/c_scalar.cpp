@@ -49,43 +49,6 @@ std::string infix(operation op) {
   }
 }
 
-std::string function_of(operation op) {
-  switch (op) {
-    case operation::exp:
-      return "exp";
-    case operation::log:
-      return "log";
-    case operation::log1p:
-      return "log1p";
-    case operation::expm1:
-      return "expm1";
-    case operation::sqrt:
-      return "sqrt";
-    case operation::pow:
-      return "pow";
-    case operation::tanh:
-      return "tanh";
-    case operation::erf:
-      return "erf";
-    case operation::sin:
-      return "sin";
-    case operation::cos:
-      return "cos";
-    case operation::floor:
-      return "floor";
-    case operation::ceil:
-      return "ceil";
-    case operation::round:
-      return "nearbyint";
-    case operation::absolute:
-      return "fabs";
-    case operation::fma:
-      return "fma";
-    default:
-      return "";
-  }
-}
-
 std::string limits_of(dtype type) {
   switch (type) {
     case dtype::i32:
@@ -121,8 +84,45 @@ std::string c_extent(const tensor_ir& ir, const dim& d) {
   return d.axis >= 0 ? ir.axes[at(d.axis)].name : fmt::format("{}", d.constant);
 }
 
-c_scalar::c_scalar(const tensor_ir& ir, const statement& s, std::function<std::optional<std::string>(int)> at_hand)
-    : ir_(ir), s_(s), at_hand_(std::move(at_hand)), wide_(needs_double(ir, s)) {}
+c_scalar::c_scalar(const tensor_ir& ir, const statement& s, std::function<std::optional<std::string>(int)> at_hand, c_spelling spelling)
+    : ir_(ir), s_(s), at_hand_(std::move(at_hand)), spelling_(spelling), wide_(spelling.wide || needs_double(ir, s)) {}
+
+std::string c_scalar::function_of(operation op) const {
+  switch (op) {
+    case operation::exp:
+      return "exp";
+    case operation::log:
+      return "log";
+    case operation::log1p:
+      return "log1p";
+    case operation::expm1:
+      return "expm1";
+    case operation::sqrt:
+      return "sqrt";
+    case operation::pow:
+      return "pow";
+    case operation::tanh:
+      return "tanh";
+    case operation::erf:
+      return "erf";
+    case operation::sin:
+      return "sin";
+    case operation::cos:
+      return "cos";
+    case operation::floor:
+      return "floor";
+    case operation::ceil:
+      return "ceil";
+    case operation::round:
+      return spelling_.dialect == c_dialect::opencl ? "rint" : "nearbyint";
+    case operation::absolute:
+      return "fabs";
+    case operation::fma:
+      return "fma";
+    default:
+      return "";
+  }
+}
 
 std::string c_scalar::type_text(value_class type) const {
   return type != value_class::real ? "int64_t" : wide_ ? "double" : "float";
@@ -191,7 +191,10 @@ namespace {
 
 /// One dimension further in: so_far * extent + where.
 std::string nested(const std::string& so_far, const std::string& extent, const std::string& where) {
-  const auto wrapped = [](const std::string& text) { return text.find(' ') == std::string::npos ? text : "(" + text + ")"; };
+  const auto wrapped = [](const std::string& text) {
+    const bool whole = text.find(' ') == std::string::npos || (text.front() == '(' && text.find(')') + 1 == text.size());
+    return whole ? text : "(" + text + ")";
+  };
   if (so_far.empty() || so_far == "0") return where;
   const std::string outer = fmt::format("{} * {}", wrapped(so_far), extent);
   return where == "0" ? outer : fmt::format("{} + {}", outer, where);
@@ -306,7 +309,7 @@ std::string c_scalar::call(const expression& e) const {
   }
 }
 
-std::string c_scalar::store(const std::string& value, value_class type) const {
+std::string c_scalar::to_storage(const std::string& value, value_class type) const {
   const tensor_declaration& tensor = ir_.tensors[at(s_.target)];
   std::string text = value;
   if (is_float(tensor.type)) {
@@ -316,7 +319,11 @@ std::string c_scalar::store(const std::string& value, value_class type) const {
   } else if (type == value_class::real) {
     text = fmt::format("ks_saturated({}, {})", text, limits_of(tensor.type));
   }
-  return fmt::format("{}[{}] = ({})({});", tensor.name, target_index(), c_storage_type(tensor.type), text);
+  return fmt::format("({})({})", c_storage_type(tensor.type), text);
+}
+
+std::string c_scalar::store(const std::string& value, value_class type) const {
+  return fmt::format("{}[{}] = {};", ir_.tensors[at(s_.target)].name, target_index(), to_storage(value, type));
 }
 
 }  // namespace kernsmith::agents::vector_c

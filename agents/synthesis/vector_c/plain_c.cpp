@@ -1,9 +1,7 @@
 // One statement as plain C loops: whatever the definition language can say. Decisions are hints to the compiler.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "agents/synthesis/source_writer.hpp"
+#include "agents/synthesis/vector_c/c_element.hpp"
 #include "agents/synthesis/vector_c/c_emission.hpp"
 #include "agents/synthesis/vector_c/c_scalar.hpp"
 #include "agents/synthesis/vector_c/vector_c_grammar.hpp"
@@ -15,15 +13,6 @@ constexpr const char* unroll_name = ".unroll";
 constexpr const char* vectorise_name = ".vectorise";
 constexpr const char* reassociate_name = ".reassociate";
 
-bool is_search(const expression& e) {
-  return e.kind == expression_kind::reduce && (e.reducer == reduction::argmax || e.reducer == reduction::argmin);
-}
-
-/// Booleans take part in sums and maxima as integers.
-value_class class_of(const expression& e) {
-  return e.type == value_class::real ? value_class::real : value_class::integer;
-}
-
 class plain_emitter {
  public:
   plain_emitter(const tensor_ir& ir, const fusion_group& group, const assignment& chosen)
@@ -32,17 +21,10 @@ class plain_emitter {
   std::string function(const std::vector<int>& statements) {
     out_.line("// " + s_.text);
     out_.open(fmt::format("static void {}_plain({})", name_, declare_c_parameters(ir_, statements)));
-    const expression& root = s_.nodes[static_cast<std::size_t>(s_.root)];
     if (chosen_of(reassociate_name, 0) != 0) out_.line("#pragma clang fp reassociate(on)");
-    std::vector<int> outer = s_.target_indices;
-    if (root.kind == expression_kind::scan) outer.erase(std::find(outer.begin(), outer.end(), root.bound[0]));
-    const bool innermost_is_outer = root.kind != expression_kind::reduce && root.kind != expression_kind::scan;
-    for (std::size_t i = 0; i < outer.size(); ++i) open_loop(outer[i], innermost_is_outer && i + 1 == outer.size());
-    if (root.kind == expression_kind::reduce || root.kind == expression_kind::scan) {
-      reduce(root);
-    } else {
-      out_.line(scalar_.store(scalar_.value(s_.root, root.type), root.type));
-    }
+    const std::vector<int> outer = element_variables(s_);
+    for (std::size_t i = 0; i < outer.size(); ++i) open_loop(outer[i], !is_reduction(s_) && i + 1 == outer.size());
+    write_element(out_, s_, scalar_, {[this](int variable, bool innermost) { open_loop(variable, innermost); }});
     for (std::size_t i = 0; i < outer.size(); ++i) out_.close();
     out_.close();
     return out_.text();
@@ -63,66 +45,6 @@ class plain_emitter {
       if (!hints.empty()) out_.line("#pragma clang loop" + hints);
     }
     out_.open_loop(scalar_.index_name(variable), c_extent(ir_, s_.variables[static_cast<std::size_t>(variable)].extent));
-  }
-
-  void reduce(const expression& e) {
-    const bool search = is_search(e), scan = e.kind == expression_kind::scan;
-    const value_class type = class_of(e);
-    const std::string type_text = scalar_.type_text(type);
-    if (search) {
-      const value_class body = class_of(s_.nodes[static_cast<std::size_t>(e.arguments[0])]);
-      out_.line(fmt::format("{} ks_best = 0;", scalar_.type_text(body)));
-      out_.line("int64_t ks_at = -1, ks_position = 0;");
-    } else {
-      out_.line(fmt::format("{} ks_sum = {};", type_text, initial(e, type)));
-    }
-    for (std::size_t i = 0; i < e.bound.size(); ++i) open_loop(e.bound[i], !search && !scan && i + 1 == e.bound.size());
-    if (search) {
-      const value_class body = class_of(s_.nodes[static_cast<std::size_t>(e.arguments[0])]);
-      out_.line(fmt::format("const {} ks_next = {};", scalar_.type_text(body), scalar_.value(e.arguments[0], body)));
-      out_.open(fmt::format("if (ks_at < 0 || ks_next {} ks_best)", e.reducer == reduction::argmax ? ">" : "<"));
-      out_.line("ks_best = ks_next;");
-      out_.line("ks_at = ks_position;");
-      out_.close();
-      out_.line("++ks_position;");
-    } else {
-      const value_class body = e.reducer == reduction::any || e.reducer == reduction::all ? value_class::boolean : type;
-      out_.line(fmt::format("ks_sum = {};", combined(e, type, scalar_.value(e.arguments[0], body))));
-      if (scan) out_.line(scalar_.store("ks_sum", type));
-    }
-    for (std::size_t i = 0; i < e.bound.size(); ++i) out_.close();
-    if (!scan) out_.line(scalar_.store(search ? "ks_at" : "ks_sum", search ? value_class::integer : type));
-  }
-
-  static std::string initial(const expression& e, value_class type) {
-    const bool real = type == value_class::real;
-    switch (e.reducer) {
-      case reduction::prod:
-      case reduction::all:
-        return "1";
-      case reduction::max:
-        return real ? "-INFINITY" : "INT64_MIN";
-      case reduction::min:
-        return real ? "INFINITY" : "INT64_MAX";
-      default:
-        return "0";
-    }
-  }
-
-  [[nodiscard]] std::string combined(const expression& e, value_class type, const std::string& next) const {
-    switch (e.reducer) {
-      case reduction::sum:
-        return "ks_sum + " + next;
-      case reduction::prod:
-        return "ks_sum * " + next;
-      case reduction::max:
-      case reduction::min:
-        return fmt::format("{}(ks_sum, {})", scalar_.extremum(e.reducer == reduction::max, type), next);
-      case reduction::all:
-        return "ks_sum & " + next;
-      default:
-        return "ks_sum | " + next;
-    }
   }
 
   const tensor_ir& ir_;

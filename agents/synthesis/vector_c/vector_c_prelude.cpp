@@ -7,7 +7,7 @@
 namespace kernsmith::agents::vector_c {
 namespace {
 
-const char* const scalar_text = R"(static inline float ks_float(uint32_t bits) {
+const char* const bits_text = R"(static inline float ks_float(uint32_t bits) {
   float value;
   __builtin_memcpy(&value, &bits, sizeof value);
   return value;
@@ -19,7 +19,9 @@ static inline uint32_t ks_bits(float value) {
   return bits;
 }
 
-static inline float ks_from_bf16(uint16_t half) { return ks_float((uint32_t)half << 16); }
+)";
+
+const char* const conversions_text = R"(static inline float ks_from_bf16(uint16_t stored) { return ks_float((uint32_t)stored << 16); }
 
 // To nearest, ties to even, as all conversions here.
 static inline uint16_t ks_to_bf16(float value) {
@@ -28,8 +30,8 @@ static inline uint16_t ks_to_bf16(float value) {
   return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-static inline float ks_from_f16(uint16_t half) {
-  const uint32_t sign = (uint32_t)(half & 0x8000u) << 16, size = half & 0x7fffu;
+static inline float ks_from_f16(uint16_t stored) {
+  const uint32_t sign = (uint32_t)(stored & 0x8000u) << 16, size = stored & 0x7fffu;
   if (size >= 0x7c00u) return ks_float(sign | 0x7f800000u | (size & 0x3ffu) << 13);
   return ks_float(sign | ks_bits(ks_float(size << 13) * 0x1p112f));
 }
@@ -69,7 +71,9 @@ static inline float ks_from_f8e5m2(uint8_t bits) { return ks_from_f8(bits, 2, -1
 static inline uint8_t ks_to_f8e4m3(float value) { return ks_to_f8(value, 3, -6, 448.0f, 0x7f); }
 static inline uint8_t ks_to_f8e5m2(float value) { return ks_to_f8(value, 2, -14, 57344.0f, 0x7c); }
 
-// Truncated and saturated; NaN becomes 0.
+)";
+
+const char* const arithmetic_text = R"(// Truncated and saturated; NaN becomes 0.
 static inline int64_t ks_saturated(double value, int64_t low, int64_t high) {
   if (value != value) return 0;
   return value <= (double)low ? low : value >= (double)high ? high : (int64_t)value;
@@ -127,13 +131,21 @@ std::string exp_text(std::int64_t degree, std::int64_t group) {
 
 }  // namespace
 
+std::string_view conversion_functions_text() {
+  return conversions_text;
+}
+
+std::string_view arithmetic_functions_text() {
+  return arithmetic_text;
+}
+
 std::string exp_piece(std::int64_t degree, std::int64_t group) {
   return fmt::format("exp{}_m{}", degree, group);
 }
 
 std::string c_prelude_text(const std::set<std::string>& pieces) {
   std::string text;
-  if (pieces.contains("scalar")) text += scalar_text;
+  if (pieces.contains("scalar")) text += std::string(bits_text) + conversions_text + arithmetic_text;
   for (const std::int64_t degree : {5, 6}) {
     for (const std::int64_t group : {1, 2, 4, 8}) {
       if (pieces.contains(exp_piece(degree, group))) text += exp_text(degree, group);
