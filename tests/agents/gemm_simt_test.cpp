@@ -39,6 +39,13 @@ std::string source_of(const generator& g, const assignment& chosen) {
   return made->source;
 }
 
+/// A random assignment for warpgroups.
+assignment random_for_warpgroups(const generator& g, std::uint64_t seed) {
+  assignment chosen = random_assignment(g, seed);
+  chosen["c.units"] = 0;
+  return g.normalise(chosen);
+}
+
 assignment with(const generator& g, const std::map<std::string, std::int64_t>& changes) {
   assignment chosen = preferred_assignment(g.space());
   for (const auto& [name, value] : changes) {
@@ -86,7 +93,6 @@ TEST_CASE("operands become as many planes as they have bits") {
 }
 
 TEST_CASE("what tensor cores can't do as precisely is left to others") {
-  CHECK(!plan_of(product("f64", "f64", "f64")));
   CHECK(!plan_of(small_problem("M=64 K=64", "in a f32[M,K]\nin b f32[K]\nout c f32[M]", "c[m] = sum(k: a[m,k] * b[k])")));
   CHECK(!plan_of(small_problem("M=64 N=64 K=64", matrices("i32", "i32", "i32"), "c[m,n] = sum(k: a[m,k] * b[k,n])")));
   CHECK(plan_of(product("bf16", "bf16", "f32")).has_value());
@@ -97,8 +103,87 @@ TEST_CASE("what tensor cores can't do as precisely is left to others") {
   CHECK(on_tensor_cores(product("bf16", "bf16", "f32", "M=16 N=640 K=384")));
   CHECK(!on_tensor_cores(product("bf16", "bf16", "f32", "M=1 N=640 K=384")));
   CHECK(!on_tensor_cores(product("f32", "f32", "f32", "M=16 N=640 K=384")));  // splitting b would take longer
-  const std::unique_ptr<generator> old = cuda_generator(product("bf16", "bf16", "f32"), "sm_80");
-  CHECK(source_of(*old, preferred_assignment(old->space())).find("wgmma") == std::string::npos);
+}
+
+TEST_CASE("which units multiply follows from the device and the elements") {
+  const auto source = [](const problem& p, const std::string& architecture, const std::map<std::string, std::int64_t>& changes = {}) {
+    const std::unique_ptr<generator> g = cuda_generator(p, architecture);
+    return source_of(*g, with(*g, changes));
+  };
+  const problem half = product("bf16", "bf16", "f32"), wide = product("f64", "f64", "f64"), bytes = product("f64", "f32", "f64");
+  CHECK(source(half, "sm_90a").find("wgmma") != std::string::npos);
+  CHECK(source(half, "sm_90a", {{"c.units", 1}}).find("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32") != std::string::npos);
+  for (const char* architecture : {"sm_80", "sm_86", "sm_89", "sm_90", "sm_100a", "sm_120"}) {
+    CAPTURE(architecture);
+    const std::string text = source(half, architecture);
+    CHECK(text.find("wgmma") == std::string::npos);
+    CHECK(text.find("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32") != std::string::npos);
+    CHECK(source(wide, architecture).find(".row.col.f64.f64.f64.f64") != std::string::npos);
+  }
+  CHECK(source(half, "sm_75").find("mma.sync") == std::string::npos);
+  CHECK(source(wide, "sm_80").find("mma.sync.aligned.m8n8k4.row.col.f64") != std::string::npos);
+  CHECK(source(wide, "sm_90a", {{"c.instruction", 1608}}).find("mma.sync.aligned.m16n8k8.row.col.f64") != std::string::npos);
+  CHECK(source(bytes, "sm_90a").find(".row.col.f64.f64.f64.f64") != std::string::npos);
+}
+
+TEST_CASE("products of warps carry what was decided") {
+  const std::unique_ptr<generator> g = cuda_generator(product("bf16", "bf16", "bf16"), "sm_86");
+  const std::string source =
+      source_of(*g, with(*g, {{"c.tile", 128064}, {"c.warp", 32032}, {"c.stages", 3}, {"c.splits", 4}, {"c.tile_k", 32}}));
+  CHECK(constant_in(source, "TILE_M") == 128);
+  CHECK(constant_in(source, "TILE_N") == 64);
+  CHECK(constant_in(source, "WARP_M") == 32);
+  CHECK(constant_in(source, "WARP_N") == 32);
+  CHECK(constant_in(source, "STAGES") == 3);
+  CHECK(constant_in(source, "SPLITS") == 4);
+  CHECK(constant_in(source, "TILE_K") == 32);
+  CHECK(source.find("join_kernel") != std::string::npos);
+  CHECK_FALSE(has_placeholder(source));
+}
+
+TEST_CASE("schedules of warps fit, and normalising twice changes nothing") {
+  for (const char* type : {"f32", "bf16", "f64"}) {
+    const std::unique_ptr<generator> g = cuda_generator(product(type, type, type), "sm_86");
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      const assignment chosen = random_assignment(*g, seed);
+      CAPTURE(describe(g->space(), chosen));
+      CHECK(g->normalise(chosen) == chosen);
+      const std::string source = source_of(*g, chosen);
+      const std::int64_t bytes = std::string(type) == "f64" ? 8 : 2, words = bytes == 8 ? 2 : 1;
+      const std::int64_t tile_m = constant_in(source, "TILE_M"), tile_n = constant_in(source, "TILE_N"),
+                         tile_k = constant_in(source, "TILE_K"), warp_m = constant_in(source, "WARP_M"),
+                         warp_n = constant_in(source, "WARP_N");
+      const std::int64_t slot =
+          (constant_in(source, "LEFT_PLANES") * tile_m + constant_in(source, "RIGHT_PLANES") * tile_n) * tile_k * bytes;
+      CHECK(constant_in(source, "STAGES") * slot + 1024 <= shared_bytes_per_block);
+      CHECK(constant_in(source, "STAGES") >= 2);
+      CHECK(tile_m % warp_m == 0);
+      CHECK(tile_n % warp_n == 0);
+      const std::int64_t threads = tile_m / warp_m * tile_n / warp_n * 32;
+      CHECK(threads <= 512);
+      CHECK(threads * 16 >= tile_n * bytes);  // a thread copies pieces below each other
+      CHECK(warp_m * warp_n / 32 * words * (source.find("PROMOTE") != std::string::npos ? 2 : 1) <= 160);
+    }
+  }
+}
+
+TEST_CASE("products of warps are right where warps are emulated") {
+  const std::vector<std::vector<std::int64_t>> shapes = {{1, 1, 1}, {70, 90, 40}, {33, 136, 72}};
+  check_emulated(product("bf16", "bf16", "bf16", "M=70 N=90 K=40"), shapes, 1);
+  check_emulated(small_problem("M=40 N=50 K=30", "in a f16[K,M]\nin b f16[N,K]\nin bias f32[N]\nout c f32[M,N]",
+                               "c[m,n] = max(sum(k: a[k,m] * b[n,k]) + bias[n], 0)"),
+                 shapes, 1);
+  check_emulated(product("f64", "f64", "f64", "M=70 N=90 K=40"), shapes, 1);
+  check_emulated(small_problem("M=40 N=50 K=30", "in a f64[K,M]\nin b f32[N,K]\nin s f64[N]\nout c f64[M,N]",
+                               "c[m,n] = s[n] * sum(k: a[k,m] * b[n,k])"),
+                 shapes, 1);
+  check_emulated(product("f32", "f32", "f32", "M=70 N=90 K=40"), {{1, 1, 1}, {70, 90, 40}}, 0);
+  check_emulated(
+      small_problem("M=40 N=50 K=30", "in a i8[M,K]\nin b u8[K,N]\nout c i32[M,N]", "c[m,n] = i32(sum(k: i32(a[m,k]) * i32(b[k,n])))"),
+      {{1, 1, 1}, {40, 50, 30}, {33, 70, 48}}, 1);
+  check_emulated(small_problem("B=2 S=20 T=40 H=3 D=24", "in q bf16[B,S,H,D]\nin k bf16[B,T,H,D]\nout c f32[B,H,S,T]",
+                               "c[b,h,s,t] = 0.125 * sum(d: q[b,s,h,d] * k[b,t,h,d])"),
+                 {{1, 1, 1, 1, 1}, {2, 20, 40, 3, 24}}, 0);
 }
 
 TEST_CASE("operands are read where they lie only when the copy engine can") {
@@ -162,7 +247,7 @@ TEST_CASE("whatever is asked for fits into shared memory and registers, and norm
   for (const char* type : {"f32", "bf16", "f16"}) {
     const std::unique_ptr<generator> g = cuda_generator(product(type, type, "f32"));
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
-      const assignment chosen = random_assignment(*g, seed);
+      const assignment chosen = random_for_warpgroups(*g, seed);
       CAPTURE(describe(g->space(), chosen));
       CHECK(g->normalise(chosen) == chosen);
       const std::string source = source_of(*g, chosen);
@@ -199,7 +284,7 @@ TEST_CASE("nvcc accepts every layout, batches, prologues and epilogues") {
   };
   for (const problem& p : problems) {
     const std::unique_ptr<generator> g = cuda_generator(p);
-    for (const assignment& chosen : {preferred_assignment(g->space()), random_assignment(*g, 7)}) {
+    for (const assignment& chosen : {preferred_assignment(g->space()), random_for_warpgroups(*g, 7)}) {
       CAPTURE(describe(g->space(), chosen));
       const std::string source = source_of(*g, chosen);
       CHECK(source.find("wgmma") != std::string::npos);

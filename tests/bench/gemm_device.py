@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
 """Matrix products of the CUDA rules on a device: right against float64 at awkward shapes, and timed beside PyTorch (cuBLAS).
 
-    gemm_device.py build EMIT FOLDER    here or there: sources by EMIT (the program emit_rules), compiled by nvcc into FOLDER
+    gemm_device.py emit EMIT FOLDER     here: sources by EMIT (the program emit_rules) into FOLDER
+    gemm_device.py compile FOLDER       here or there: by nvcc, on all cores
     gemm_device.py check FOLDER         on the device: every layout, odd shapes, epilogues, infinities and NaNs
     gemm_device.py time FOLDER          on the device: a table of microseconds, TFLOP/s and the ratio to PyTorch
+    gemm_device.py sweep FOLDER         on the device: hand-picked decisions beside each other
 
 FOLDER is all that has to travel, beside this file. Times are medians of interleaved replays of CUDA graphs over three sets of buffers with
 random contents; errors are ||y - ref|| / ||ref|| with a float64 reference.
 """
+import concurrent.futures
 import ctypes
+import itertools
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
 
-HEADERS = pathlib.Path(__file__).resolve().parents[2] / "backends" / "harness"
 FLAGS = ["-O3", "-std=c++17", "-gencode=arch=compute_90a,code=sm_90a", "-cudart", "shared", "-shared", "-Xcompiler", "-fPIC"]
 
 # name: axes (in file order), inputs, outputs (name, dimensions, dtype), definition
@@ -31,7 +35,10 @@ def product(left, right, operands, result):
 GELU = "h[m,n] = s[m] * sum(k: a[m,k] * w[n,k]) + bias[n]\ny[m,n] = 0.5 * h[m,n] * (1 + erf(h[m,n] * 0.7071067811865476)) + r[m,n]"
 PROBLEMS = {f"bf16_{l}{r}": product(l, r, "bf16", "bf16") for l in "nt" for r in "nt"}
 PROBLEMS |= {f"f32_{l}{r}": product(l, r, "f32", "f32") for l in "nt" for r in "nt"}
+PROBLEMS |= {f"f64_{l}{r}": product(l, r, "f64", "f64") for l in "nt" for r in "nt"}
 PROBLEMS |= {
+    "f64_relu": (PLAIN, [("a", "MK", "f64"), ("b", "KN", "f32"), ("bias", "N", "f64")], [("y", "MN", "f64")],
+                 "y[m,n] = max(sum(k: a[m,k] * b[k,n]) + bias[n], 0)", ""),
     "f16_nt": product("n", "t", "f16", "f32"),
     "f8_nt": product("n", "t", "f8e4m3", "bf16"),
     "gelu": (PLAIN, [("a", "MK", "bf16"), ("w", "NK", "bf16"), ("bias", "N", "f32"), ("r", "MN", "bf16"), ("s", "M", "f32")],
@@ -46,13 +53,20 @@ PROBLEMS |= {
              "acc[m,n] = i32(sum(k: i32(a[m,k]) * i32(b[n,k])))\ny[m,n] = f32(acc[m,n]) * r[m] * s[n]", '[intermediates.acc]\ndtype = "i32"\n'),
 }
 
-# What is timed: problem, extents of its axes.
-TIMED = [("bf16_nn", s) for s in [(4096,) * 3, (8192,) * 3, (2048,) * 3, (1024,) * 3, (4096, 4096, 1024), (512, 8192, 4096), (4095,) * 3]]
-TIMED += [("bf16_nt", s) for s in [(4096,) * 3, (16, 8192, 8192)]]
-TIMED += [("bf16_tn", (4096,) * 3), ("bf16_tt", (4096,) * 3)]
-TIMED += [("f32_nn", s) for s in [(4096,) * 3, (8192,) * 3, (2048,) * 3, (1024,) * 3, (4096, 4096, 1024)]] + [("f32_nt", (4096,) * 3)]
-TIMED += [("gelu", (4096,) * 3), ("gelu", (8192, 4096, 1024)), ("flat", (4, 1024, 4096, 4096)), ("batched", (32, 1024, 1024, 128))]
-TIMED += [("int8", (4096,) * 3), ("f8_nt", (4096,) * 3)]
+# What is timed: problem, extents of its axes, decisions beside the preferred ones.
+WARPS = ["units=1"]
+TIMED = [("bf16_nn", s, []) for s in [(4096,) * 3, (8192,) * 3, (2048,) * 3, (1024,) * 3, (512,) * 3, (4096, 4096, 1024), (512, 8192, 4096), (4095,) * 3]]
+TIMED += [("bf16_nt", s, []) for s in [(4096,) * 3, (16, 8192, 8192)]]
+TIMED += [("bf16_tn", (4096,) * 3, []), ("bf16_tt", (4096,) * 3, [])]
+TIMED += [("f32_nn", s, []) for s in [(4096,) * 3, (8192,) * 3, (2048,) * 3, (1024,) * 3, (4096, 4096, 1024)]] + [("f32_nt", (4096,) * 3, [])]
+TIMED += [("gelu", (4096,) * 3, []), ("gelu", (8192, 4096, 1024), []), ("flat", (4, 1024, 4096, 4096), []), ("batched", (32, 1024, 1024, 128), [])]
+TIMED += [("int8", (4096,) * 3, []), ("f8_nt", (4096,) * 3, [])]
+TIMED += [("f64_nn", s, []) for s in [(4096,) * 3, (2048,) * 3, (1024,) * 3, (512,) * 3, (64, 4096, 4096), (4095,) * 3]]
+TIMED += [(f"f64_{l}", (4096,) * 3, []) for l in ("nt", "tn", "tt", "relu")]
+TIMED += [("bf16_nn", s, WARPS) for s in [(4096,) * 3, (2048,) * 3, (1024,) * 3, (512,) * 3, (4096, 4096, 1024)]]
+TIMED += [("bf16_nt", s, WARPS) for s in [(4096,) * 3, (16, 8192, 8192)]]
+TIMED += [("f32_nn", s, WARPS) for s in [(4096,) * 3, (1024,) * 3]]
+TIMED += [("gelu", (4096,) * 3, WARPS), ("batched", (32, 1024, 1024, 128), WARPS), ("int8", (4096,) * 3, WARPS)]
 
 ODD = [(1, 1, 1), (17, 129, 33), (129, 1027, 17), (1025, 129, 1000), (64, 256, 64), (300, 200, 4095), (4096, 8, 8), (8, 4096, 4096)]
 ODD_OF = {
@@ -69,6 +83,43 @@ WAYS = [
     ["tile=192128", "turns=0", "cluster=1", "tile_k=32", "splits=3"],
     ["tile=256128", "turns=0", "cluster=2", "band=1"],
 ]
+WARP_WAYS = [
+    ["units=1"],
+    ["units=1", "tile=64064", "warp=32032", "stages=3", "band=2"],
+    ["units=1", "tile=16128", "warp=16032", "stages=5", "promote=2"],
+    ["units=1", "tile=128128", "warp=64032", "stages=2", "splits=4"],
+    ["units=1", "tile=256128", "warp=64064", "tile_k=32", "promote=4", "splits=3"],
+]
+WIDE_WAYS = [
+    [],
+    ["tile=64064", "stages=3", "band=2", "instruction=804"],
+    ["tile=128128", "stages=2", "splits=4", "instruction=1604"],
+    ["tile=64032", "tile_k=16", "stages=5", "instruction=1608"],
+    ["tile=64128", "tile_k=32", "splits=3", "instruction=1616"],
+]
+# Decisions to look at beside each other.
+def every(*choices):
+    """["a=1 b=2", ...] x ... as lists of decisions."""
+    return [" ".join(c).split() for c in itertools.product(*choices)]
+
+
+BLOCKS = ["tile=128128 warp=64064 stages=4", "tile=128128 warp=64032 stages=4", "tile=128256 warp=64064 stages=4", "tile=256128 warp=64064 stages=4",
+          "tile=128064 warp=32032 stages=4", "tile=64128 warp=32064 stages=5", "tile=64064 warp=32032 stages=6", "tile=64064 warp=16032 stages=6"]
+WIDE_BLOCKS = ["tile=128128 warp=64032", "tile=128128 warp=32064", "tile=64128 warp=32032", "tile=128064 warp=32032", "tile=64064 warp=32032", "tile=64128 warp=32064"]
+SMALL = ["tile=128128 warp=64032", "tile=64128 warp=32032", "tile=64064 warp=32032", "tile=64064 warp=16032", "tile=32064 warp=16032", "tile=32064 warp=32032"]
+SWEPT = {
+    ("f64_nn", (4096,) * 3): every(WIDE_BLOCKS, ["instruction=1608", "instruction=1616"], ["stages=3"]) +
+                             every(WIDE_BLOCKS[:3], ["instruction=804", "instruction=1604"], ["stages=3"]) +
+                             every(WIDE_BLOCKS[:4], ["instruction=1616"], ["stages=2", "stages=4"]),
+    ("f64_nt", (4096,) * 3): every(WIDE_BLOCKS[:3], ["instruction=1608", "instruction=1616"], ["stages=3"]),
+    ("f64_nn", (1024,) * 3): every(WIDE_BLOCKS[2:] + ["tile=64032 warp=32032", "tile=32064 warp=32032"], ["instruction=1608", "instruction=1616"], ["stages=4"], ["splits=1", "splits=2"]),
+    ("bf16_nn", (4096,) * 3): every(["units=1"], BLOCKS, ["tile_k=32", "tile_k=64"]) + every(["units=1 tile=128256 warp=64064 stages=3 tile_k=64", "units=1 tile=128128 warp=64064 stages=3 tile_k=64"], ["band=4", "band=16"]),
+    ("bf16_nt", (4096,) * 3): every(["units=1"], BLOCKS[:3], ["tile_k=32", "tile_k=64"]),
+    ("bf16_nn", (1024,) * 3): every(["units=1"], SMALL, ["tile_k=64"], ["stages=4", "stages=6"], ["splits=1", "splits=2"]) + [[]],
+    ("bf16_nn", (512,) * 3): every(["units=1"], SMALL[2:], ["tile_k=64"], ["stages=4"], ["splits=1", "splits=2", "splits=4"]) + [[]],
+    ("bf16_nt", (16, 8192, 8192)): every(["units=1"], ["tile=16128 warp=16032", "tile=32064 warp=16032", "tile=32128 warp=32032"], ["tile_k=64"], ["stages=4", "stages=8"], ["splits=1", "splits=4", "splits=8"]) + [[]],
+    ("batched", (32, 1024, 1024, 128)): every(["units=1"], BLOCKS[:2] + BLOCKS[4:7], ["tile_k=64"], ["stages=2", "stages=3"]) + [[]],
+}
 
 
 def problem_text(name, extents):
@@ -80,22 +131,45 @@ def problem_text(name, extents):
     return "\n".join(lines) + f'\n[definition]\ntext = """\n{text}\n"""\n{more}'
 
 
-def build(emit, folder):
-    jobs = [(f"time-{name}-{'x'.join(map(str, s))}", name, s, []) for name, s in TIMED]
+def jobs():
+    """(label, problem, extents, decisions)"""
+    for name, s, decided in TIMED:
+        yield f"time-{name}-{'x'.join(map(str, s))}{''.join('-' + d for d in decided)}", name, s, decided
+    for (name, s), ways in SWEPT.items():
+        for i, way in enumerate(ways):
+            yield f"sweep-{name}-{'x'.join(map(str, s))}-{i}", name, s, way
     for name in PROBLEMS:
-        usual = (256,) * len(PROBLEMS[name][0])
-        jobs += [(f"check-{name}-{i}", name, usual, way) for i, way in enumerate(WAYS) if name[-2:] != "tt" or i < 2]
+        ways = WIDE_WAYS if name.startswith("f64") else WAYS + WARP_WAYS
+        for i, way in enumerate(ways):
+            if name[-2:] != "tt" or i in (0, 1, len(WAYS), len(WAYS) + 1):
+                yield f"check-{name}-{i}", name, (256,) * len(PROBLEMS[name][0]), way
+
+
+def emit(program, folder):
     folder.mkdir(parents=True, exist_ok=True)
-    listing = []
-    for label, name, extents, way in jobs:
+    shutil.copy(pathlib.Path(__file__).resolve().parents[2] / "backends" / "harness" / "kernsmith_kernel.h", folder)
+    listing, sources = [], {}
+    for label, name, extents, way in jobs():
         toml, source = folder / f"{label}.toml", folder / f"{label}.cu"
         toml.write_text(problem_text(name, extents))
         known = [w for w in way if name != "int8" or not w.startswith(("splits", "promote", "tile_k"))]
-        decided = subprocess.run([emit, toml, source, *known], check=True, text=True, capture_output=True).stdout.split(": ", 1)[1].strip()
-        subprocess.run(["nvcc", *FLAGS, f"-I{HEADERS}", "-o", folder / f"{label}.so", source], check=True, capture_output=True)
-        source.unlink(), toml.unlink()
-        listing.append(f"{label}\t{name}\t{','.join(map(str, extents))}\t{decided}")
+        decided = subprocess.run([program, toml, source, *known], check=True, text=True, capture_output=True).stdout.split(": ", 1)[1].strip()
+        toml.unlink()
+        same = sources.setdefault(source.read_text(), label)  # sources don't depend on extents
+        if same != label:
+            source.unlink()
+        listing.append(f"{label}\t{same}\t{name}\t{','.join(map(str, extents))}\t{decided}")
     (folder / "listing").write_text("\n".join(listing) + "\n")
+
+
+def compile_all(folder):
+    def one(source):
+        done = subprocess.run(["nvcc", *FLAGS, f"-I{folder}", "-o", source.with_suffix(".so"), source], capture_output=True, text=True)
+        return f"{source.name}: {done.stderr}" if done.returncode else ""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        wrong = [w for w in pool.map(one, sorted(folder.glob("*.cu"))) if w]
+    print("\n".join(wrong))
+    return bool(wrong)
 
 
 class Tensor(ctypes.Structure):
@@ -114,16 +188,16 @@ class Device:
     def __init__(self, folder):
         import torch
         self.torch, self.folder = torch, folder
-        self.types = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn, "i8": torch.int8}
-        self.codes = {torch.float32: 1, torch.float16: 2, torch.bfloat16: 3, torch.float8_e4m3fn: 4, torch.int8: 9}
+        self.types = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "f8e4m3": torch.float8_e4m3fn, "i8": torch.int8}
+        self.codes = {torch.float64: 0, torch.float32: 1, torch.float16: 2, torch.bfloat16: 3, torch.float8_e4m3fn: 4, torch.int8: 9}
         self.workspace = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")
         torch.manual_seed(20)
 
     def listing(self, kind):
         for line in (self.folder / "listing").read_text().splitlines():
-            label, name, extents, decided = line.split("\t")
+            label, source, name, extents, decided = line.split("\t")
             if label.startswith(kind):
-                library = ctypes.CDLL(str((self.folder / f"{label}.so").resolve()))
+                library = ctypes.CDLL(str((self.folder / f"{source}.so").resolve()))
                 yield label, library, name, tuple(map(int, extents.split(","))), decided
 
     def inputs(self, name, extents):
@@ -162,6 +236,8 @@ class Device:
             a, w, bias, r, s = x
             h = s[:, None] * (a @ w.t()) + bias
             return 0.5 * h * (1 + torch.erf(h * 0.7071067811865476)) + r
+        if name == "f64_relu":
+            return torch.clamp_min(x[0] @ x[1].to(x[0].dtype) + x[2], 0)
         if name == "flat":
             return torch.clamp_min(x[0] @ x[1] + x[2], 0)
         if name == "batched":
@@ -199,6 +275,9 @@ class Device:
         if not self.torch.isnan(whole[got.numel():].float()).all():
             return "wrote past the end"
         reference = self.reference(name, [t.double() for t in x])
+        if got.dtype == self.torch.float64:  # the reference rounds as well
+            error = self.error(got, reference)
+            return "" if error <= 1e-16 * (10 + extents[2] ** 0.5) else f"error {error:.1e}"
         usual = self.reference(name, [t.float() for t in x]) if got.dtype == self.torch.float32 else reference.to(got.dtype)
         mine, theirs = self.error(got, reference), self.error(usual, reference)
         # f32 from narrow operands: PyTorch's f32 product may be exact where K is tiny, so a floor of a few roundings.
@@ -206,6 +285,7 @@ class Device:
 
     def check_special(self, library, name, extents):
         x, y = self.inputs(name, extents), self.outputs(name, extents)
+        x[0].clamp_(-1, 1)  # else the huge value overflows, before or after infinities are added to it
         x[0].view(-1)[3], x[0].view(-1)[2 * extents[2] + 1], x[1].view(-1)[5] = float("inf"), float("nan"), 3.3e38
         self.call(library, name, extents, x, y)()
         self.torch.cuda.synchronize()
@@ -223,6 +303,33 @@ class Device:
             wrong += bool(bad)
             print(f"{label:20s} {'right at ' + str(len(found)) + ' shapes' if not bad else 'WRONG ' + '; '.join(bad)}  [{decided}]", flush=True)
         return wrong
+
+    def sweep(self):
+        """Medians of interleaved replays, every set of decisions beside PyTorch in the same rounds."""
+        torch, rounds, buffers, groups = self.torch, 5, 2, {}
+        self.zero = torch.zeros((), device="cuda", dtype=torch.bfloat16)
+        for _, library, name, extents, decided in self.listing("sweep"):
+            groups.setdefault((name, extents), []).append((library, decided))
+        for (name, extents), ways in groups.items():
+            sets = [(self.inputs(name, extents), self.outputs(name, extents)) for _ in range(buffers)]
+            peer = self.peer(name)
+            calls = [[(lambda x=x: peer(*x)) for x, _ in sets]]
+            calls += [[self.call(library, name, extents, x, y) for x, y in sets] for library, _ in ways]
+            reference, errors = self.reference(name, [t.double() for t in sets[0][0]]), [0.0]
+            for c in calls[1:]:
+                code = c[0]()
+                torch.cuda.synchronize()
+                errors.append(float("inf") if code else self.error(sets[0][1][0][1], reference))
+            del reference
+            one = self.microseconds(self.graph(calls[0], 2), 2)
+            count = max(4, min(60, int(6e3 / one)))
+            graphs = [self.graph(c, count) for c in calls]
+            samples = [[self.microseconds(g, count) for g in graphs] for _ in range(rounds + 1)][1:]
+            times = [statistics.median(s[i] for s in samples) for i in range(len(graphs))]
+            print(f"{name} {'x'.join(map(str, extents))}: PyTorch {times[0]:.1f} us", flush=True)
+            for (_, decided), t, e in sorted(zip(ways, times[1:], errors[1:]), key=lambda w: w[1]):
+                print(f"  {times[0] / t:.3f}  {t:9.1f} us  error {e:.1e}  {decided}", flush=True)
+        return 0
 
     def graph(self, calls, count):
         torch = self.torch
@@ -258,7 +365,8 @@ class Device:
             reference = self.reference(name, [t.double() for t in sets[0][0]])
             error, usual = self.error(sets[0][1][0][1], reference), self.error(peer(*sets[0][0]), reference) if peer else float("nan")
             del reference
-            count = max(6, min(90, int(4e15 / (flops * 2))))
+            one = self.microseconds(self.graph(mine, 2), 2)
+            count = max(6, min(90, int(3e4 / one)))
             graphs = self.graph(mine, count), self.graph(theirs, count)
             for g in graphs:
                 self.microseconds(g, count)
@@ -271,12 +379,13 @@ class Device:
 
 
 def main():
-    if len(sys.argv) == 4 and sys.argv[1] == "build":
-        build(os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]))
+    if len(sys.argv) == 4 and sys.argv[1] == "emit":
+        emit(os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]))
         return 0
-    if len(sys.argv) == 3 and sys.argv[1] in ("check", "time"):
-        device = Device(pathlib.Path(sys.argv[2]))
-        return 1 if (device.check() if sys.argv[1] == "check" else device.time()) else 0
+    if len(sys.argv) == 3 and sys.argv[1] == "compile":
+        return compile_all(pathlib.Path(sys.argv[2]))
+    if len(sys.argv) == 3 and sys.argv[1] in ("check", "time", "sweep"):
+        return 1 if getattr(Device(pathlib.Path(sys.argv[2])), sys.argv[1])() else 0
     print(__doc__)
     return 2
 

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "agents/synthesis/contraction_grammar_templates.hpp"
 #include "agents/synthesis/simt/gemm_text.hpp"
 #include "agents/synthesis/simt/gemm_view.hpp"
-#include "agents/synthesis/simt/simt_prelude.hpp"
 
 namespace kernsmith::agents::simt {
 namespace {
@@ -28,16 +26,14 @@ constexpr const char* take_turn =
       ks_barrier_wait(turns + 8 * turn, turn_parity);
       turn_parity ^= 1;)";
 
-class emitter : public operand_writer {
+class emitter : public group_writer {
  public:
   emitter(const gemm_plan& plan, const gemm_schedule& s, const fusion_group& group, std::string decisions)
-      : operand_writer(plan, s), group_(group), decisions_(std::move(decisions)) {}
+      : group_writer(plan, s, group), decisions_(std::move(decisions)) {}
 
   emitted_group run() {
-    const std::string space = group_.name + "_gemm";
-    std::string text(tensor_core_helpers_text);
-    text += "\n" + std::string(row_access_text) + "\nnamespace " + space + " {\n\n";
-    text += "// " + decisions_ + "\n" + constants() + members() + std::string(gemm_order_text);
+    std::string text = "// " + decisions_ + "\n" + constants() + members() +
+                       nest::fill(gemm_order_text, {{"TILE_ROWS", "; a tile row is CLUSTER tiles high"}});
     text += product_function() + finish_text(plan_);
     // Even a plain operand must be copied when its rows turn out not to be multiples of 16 bytes.
     text += pack(plan_.left) + pack(plan_.right);
@@ -45,44 +41,11 @@ class emitter : public operand_writer {
     text += nest::fill(gemm_kernel_text, kernel_fills());
     if (s_.splits > 1) text += gemm_splits_text;
     if (plan_.emulated()) text += unsplittable();
-    text += gemm_host_text(plan_, s_) + "\n}  // namespace " + space + "\n";
-
-    emitted_group out;
-    out.functions = std::move(text);
-    out.call = fmt::format("if (const int ks_failed = {0}::start({{{{{1}}}{2}}}, {3}, ks_stream)) return ks_failed;\n", space, axis_list(),
-                           tensor_list(), "ks_scratch_" + group_.name);
-    out.scratch_bytes = fmt::format("{}::layout_of({{{}}}).bytes", space, axis_list());
-    out.stored = plan_.nest.stored;
-    return out;
+    text += gemm_host_text(plan_, s_);
+    return emitted(std::string(shared_address_text) + std::string(tensor_core_helpers_text) + "\n" + std::string(row_access_text), text);
   }
 
  private:
-  std::string axis_list() const {
-    std::string text;
-    for (const axis& a : ir_.axes) text += (text.empty() ? "" : ", ") + a.name;
-    return text.empty() ? "0" : text;
-  }
-
-  /// Tensors that the group reads or writes in memory, in the order of their declaration.
-  std::vector<std::pair<int, bool>> tensors() const {
-    std::set<int> read, written;
-    for (const int id : group_.statements)
-      for (const expression& e : ir_.statements[static_cast<std::size_t>(id)].nodes)
-        if (e.kind == expression_kind::load) read.insert(e.symbol);
-    for (const int id : group_.statements) read.erase(ir_.statements[static_cast<std::size_t>(id)].target);
-    for (const nest::step& st : plan_.nest.steps)
-      if (st.stored) written.insert(st.tensor);
-    std::vector<std::pair<int, bool>> all;
-    for (int id = 0; id < static_cast<int>(ir_.tensors.size()); ++id)
-      if (read.contains(id) || written.contains(id)) all.emplace_back(id, written.contains(id));
-    return all;
-  }
-  std::string tensor_list() const {
-    std::string text;
-    for (const auto& [id, written] : tensors()) text += ", " + ir_.tensors[static_cast<std::size_t>(id)].name;
-    return text;
-  }
-
   std::string constants() const {
     const int swizzle = s_.tile_k * plan_.element_bytes();
     std::string text;
@@ -105,18 +68,7 @@ class emitter : public operand_writer {
     text += "constexpr int LEFT_BYTES = TILE_M * ROW_BYTES, RIGHT_BYTES = TILE_N * ROW_BYTES;\n";
     text += "constexpr int SLOT_BYTES = LEFT_PLANES * LEFT_BYTES + RIGHT_PLANES * RIGHT_BYTES;\n";
     text += "constexpr int SHARED_BYTES = STAGES * SLOT_BYTES + 1024;\n\n";
-    return text + fmt::format("using real = float;\nusing sum_type = {};\n\n", integers() ? "int32_t" : "float");
-  }
-
-  std::string members() const {
-    std::string text = "struct axis_values {\n  int64_t ";
-    for (std::size_t a = 0; a < ir_.axes.size(); ++a) text += (a > 0 ? ", " : "") + ir_.axes[a].name;
-    text += ir_.axes.empty() ? "unused;\n};\nstruct tensors : axis_values {\n" : ";\n};\nstruct tensors : axis_values {\n";
-    for (const auto& [id, written] : tensors()) {
-      const tensor_declaration& tensor = ir_.tensors[static_cast<std::size_t>(id)];
-      text += fmt::format("  {}{}* {};\n", written ? "" : "const ", simt_storage_type(tensor.type), tensor.name);
-    }
-    return text + "};\n";
+    return text + number_types();
   }
 
   /// The warpgroup's instruction with its accumulators spelled out.
@@ -205,7 +157,7 @@ class emitter : public operand_writer {
         {"RIGHT_MATRIX", matrix_text(plan_.right)},
         {"LEFT_MATRIX", matrix_text(plan_.left)},
         {"CLUSTER_ATTRIBUTE", clustered ? "__cluster_dims__(CLUSTER, 1, 1) " : ""},
-        {"PARTIAL_PARAMETER", s_.splits > 1 ? ", float* partial" : ""},
+        {"PARTIAL_PARAMETER", s_.splits > 1 ? ", sum_type* partial" : ""},
         {"RANK", clustered ? "ks_cluster_rank()" : "0"},
         {"SYNC", clustered ? "ks_cluster_sync();" : "__syncthreads();"},
         {"LEAVE", clustered ? "ks_cluster_sync();  // the others may still write into this block's memory" : ""},
@@ -221,22 +173,13 @@ class emitter : public operand_writer {
                      : "finish(t, at.batch, row, column, count, v);"}};
   }
 
-  std::string unsplittable() const {
-    return nest::fill(gemm_unsplittable_text, {{"BATCH_INDICES", unpack_text(plan_.nest.p, plan_.nest.batch, "batch", "    ")},
-                                               {"ROW", name(plan_.nest.row)},
-                                               {"COLUMN", name(plan_.nest.column)},
-                                               {"DEPTH", name(depth())},
-                                               {"LEFT_VALUE", value_text(plan_.left)},
-                                               {"RIGHT_VALUE", value_text(plan_.right)}});
-  }
-
-  const fusion_group& group_;
   std::string decisions_;
 };
 
 }  // namespace
 
 emitted_group emit_gemm(const gemm_plan& plan, const gemm_schedule& schedule, const fusion_group& group, const std::string& decisions) {
+  if (schedule.by_warps()) return emit_gemm_mma(plan, schedule, group, decisions);
   return emitter(plan, schedule, group, decisions).run();
 }
 

@@ -10,13 +10,16 @@ namespace kernsmith::agents::simt {
 /// `decisions`: what was decided, for the comment above the code.
 [[nodiscard]] emitted_group emit_gemm(const gemm_plan& plan, const gemm_schedule& schedule, const fusion_group& group,
                                       const std::string& decisions);
+/// The same for products of warps (gemm_schedule::by_warps).
+[[nodiscard]] emitted_group emit_gemm_mma(const gemm_plan& plan, const gemm_schedule& schedule, const fusion_group& group,
+                                          const std::string& decisions);
 
 /// The text of elementwise trees over eight neighbouring elements along one loop variable: loads that are contiguous there are read ahead
 /// in whole rows of eight, everything else where it stands.
 class row_text {
  public:
-  /// `along`: the loop variable; `count`: C++ of how many of the eight exist.
-  row_text(const nest::program& p, int along);
+  /// `along`: the loop variable; `wide`: arithmetic in double.
+  row_text(const nest::program& p, int along, bool wide);
   row_text(const row_text&) = delete;
   row_text& operator=(const row_text&) = delete;
 

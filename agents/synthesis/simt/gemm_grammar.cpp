@@ -24,9 +24,10 @@ class gemm_grammar final : public simt_grammar {
   std::string_view name() const override { return "gemm"; }
 
   bool accepts(const tensor_ir& ir, const fusion_group& group) const override {
-    if (model().language != dialect::cuda || model().architecture != "sm_90a") return false;
     const std::optional<gemm_plan> plan = plan_gemm(ir, group, lowest_);
-    return plan && worth_it(*plan);
+    if (!plan || !worth_it(*plan)) return false;
+    const gemm_units units = units_of(*plan, model());
+    return units.warpgroups || units.warps;
   }
 
   std::vector<decision> decide(const tensor_ir& ir, const fusion_group& group) const override {
@@ -41,7 +42,7 @@ class gemm_grammar final : public simt_grammar {
     const gemm_plan plan = *plan_gemm(ir, group, lowest_);
     decision_space space;
     space.decisions = gemm_decisions(plan, group.name, model(), lowest_);
-    return emit_gemm(plan, read_gemm_schedule(plan, group.name, lowest_, chosen), group, describe(space, chosen));
+    return emit_gemm(plan, read_gemm_schedule(plan, group.name, model(), lowest_, chosen), group, describe(space, chosen));
   }
 
  private:

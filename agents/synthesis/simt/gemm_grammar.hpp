@@ -7,8 +7,8 @@
 
 namespace kernsmith::agents::simt {
 
-/// Emits for sm_90a; accepts nothing on other architectures. Operands may be rounded to `lowest` (precision_contract::lowest); above that,
-/// wider operands are multiplied as sums of bf16 planes, whose products are as precise as those of f32.
+/// Emits for sm_80 and later; accepts nothing on other architectures. Operands may be rounded to `lowest` (precision_contract::lowest);
+/// above that, wider operands are multiplied as sums of bf16 planes, whose products are as precise as those of f32.
 [[nodiscard]] std::unique_ptr<group_grammar> make_gemm_grammar(const simt_model& model, dtype lowest);
 
 }  // namespace kernsmith::agents::simt

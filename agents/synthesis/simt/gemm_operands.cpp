@@ -20,14 +20,25 @@ std::string operand_writer::value_text(const gemm_operand& o) const {
   return simt_spelling(emit.real(o.root));
 }
 
+std::string operand_writer::store_packed() const {
+  if (integers()) return "reinterpret_cast<uint2*>(packed)[p * total + item] = make_uint2(words[p][0], words[p][1]);";
+  if (!plan_.wide())
+    return "reinterpret_cast<uint4*>(packed)[p * total + item] = make_uint4(words[p][0], words[p][1], words[p][2], words[p][3]);";
+  return "for (int w = 0; w < 16; w += 4)\n"
+         "        reinterpret_cast<uint4*>(packed)[(p * total + item) * 4 + w / 4] =\n"
+         "            make_uint4(words[p][w], words[p][w + 1], words[p][w + 2], words[p][w + 3]);";
+}
+
 std::string operand_writer::pack(const gemm_operand& o) const {
   const int planes = this->planes(o);
-  row_text row(plan_.nest.p, inner(o));
+  row_text row(plan_.nest.p, inner(o), plan_.wide());
   row.hoist(o.root);
   std::vector<int> lines = o.batch;
   lines.push_back(outer(o));
   std::string shape;
   for (const int variable : lines) shape += extent(variable) + ", ";
+  const std::vector<std::string> halves = {"words[0][2 * e] = uint32_t(__double2loint(x));",
+                                           "words[0][2 * e + 1] = uint32_t(__double2hiint(x));"};
   const std::vector<std::string> split_one = {
       fmt::format("const uint32_t bits = {};", integers() ? "uint8_t(x)" : fmt::format("from_float<{}>(x).bits", element_type(o))),
       integers() ? "words[0][e / 4] = e % 4 == 0 ? bits : words[0][e / 4] | bits << (e % 4 * 8);"
@@ -42,27 +53,27 @@ std::string operand_writer::pack(const gemm_operand& o) const {
                                                "}"};
   std::string indices = unpack_text(plan_.nest.p, lines, "rest", "    ");
   const bool flags = plan_.emulated() && planes > 1;
-  return nest::fill(
-      gemm_pack_text,
-      {{"SIDE", side(o)},
-       {"PLANE_WORD", planes > 1 ? "plane, " : ""},
-       {"PACKED_SHAPE", shape + "stride"},
-       {"ELEMENT_NAME", element_name(o)},
-       {"VALUE_TYPE", integers() ? "int64_t" : "float"},
-       {"WORDS", integers() ? "2" : "4"},
-       {"STORE",
-        integers()
-            ? "reinterpret_cast<uint2*>(packed)[p * total + item] = make_uint2(words[p][0], words[p][1]);"
-            : "reinterpret_cast<uint4*>(packed)[p * total + item] = make_uint4(words[p][0], words[p][1], words[p][2], words[p][3]);"},
-       {"PLANES_COMMENT", planes > 1 ? fmt::format(" The sum of the {} planes is the value.", planes) : ""},
-       {"UNUSUAL_PARAMETER", flags ? ", int* unusual" : ""},
-       {"INDICES", indices},
-       {"INNER_EXTENT", extent(inner(o))},
-       {"INNER", name(inner(o))},
-       {"READS", row.reads("first", "count", "    ")},
-       {"PLANES", std::to_string(planes)},
-       {"VALUE", simt_spelling(integers() ? row.emission().element(o.root) : row.emission().real(o.root))},
-       {"SPLIT", lines_of(flags ? split_many : split_one, "      ")}});
+  return nest::fill(gemm_pack_text, {{"SIDE", side(o)},
+                                     {"PLANE_WORD", planes > 1 ? "plane, " : ""},
+                                     {"PACKED_SHAPE", shape + "stride"},
+                                     {"ELEMENT_NAME", element_name(o)},
+                                     {"VALUE_TYPE", integers()     ? "int64_t"
+                                                    : plan_.wide() ? "double"
+                                                                   : "float"},
+                                     {"WORDS", std::to_string(2 * plan_.element_bytes())},
+                                     {"STORE", store_packed()},
+                                     {"PLANES_COMMENT", planes > 1 ? fmt::format(" The sum of the {} planes is the value.", planes) : ""},
+                                     {"UNUSUAL_PARAMETER", flags ? ", int* unusual" : ""},
+                                     {"INDICES", indices},
+                                     {"INNER_EXTENT", extent(inner(o))},
+                                     {"INNER", name(inner(o))},
+                                     {"READS", row.reads("first", "count", "    ")},
+                                     {"PLANES", std::to_string(planes)},
+                                     {"VALUE", simt_spelling(integers() ? row.emission().element(o.root) : row.emission().real(o.root))},
+                                     {"SPLIT", lines_of(flags          ? split_many
+                                                        : plan_.wide() ? halves
+                                                                       : split_one,
+                                                        "      ")}});
 }
 
 std::string operand_writer::copy_function(const gemm_operand& o) const {

@@ -110,6 +110,8 @@ bool holds(matrix_element element, dtype type) {
       return type == dtype::f16;
     case matrix_element::integer8:
       return type == dtype::i8 || type == dtype::u8;
+    case matrix_element::float64:
+      return type == dtype::f64;
   }
   return false;
 }
@@ -142,6 +144,10 @@ void choose_elements(gemm_plan& plan, dtype lowest) {
     plan.element = matrix_element::integer8;
     return;
   }
+  if (plan.nest.sums == nest::sum_kind::f64) {
+    plan.element = matrix_element::float64;
+    return;
+  }
   const nest::program& p = plan.nest.p;
   plan.left.planes = planes_of(p, plan.nest.left, lowest);
   plan.right.planes = planes_of(p, plan.nest.right, lowest);
@@ -157,7 +163,7 @@ void choose_elements(gemm_plan& plan, dtype lowest) {
 }  // namespace
 
 bool gemm_plan::wide_results() const {
-  return element != matrix_element::integer8 && std::any_of(nest.steps.begin(), nest.steps.end(), [&](const nest::step& s) {
+  return element != matrix_element::integer8 && !wide() && std::any_of(nest.steps.begin(), nest.steps.end(), [&](const nest::step& s) {
            const dtype type = nest.p.ir->tensors[static_cast<std::size_t>(s.tensor)].type;
            return s.stored && (type == dtype::f32 || type == dtype::f64);
          });
@@ -180,7 +186,7 @@ gemm_sizes sizes_of(const gemm_plan& plan) {
 
 std::optional<gemm_plan> plan_gemm(const tensor_ir& ir, const fusion_group& group, dtype lowest) {
   std::optional<nest::contraction_plan> read = nest::plan_contraction(ir, group);
-  if (!read || read->sums == nest::sum_kind::f64 || read->row < 0 || read->column < 0 || read->depth.size() != 1) return std::nullopt;
+  if (!read || read->row < 0 || read->column < 0 || read->depth.size() != 1) return std::nullopt;
   gemm_plan plan;
   plan.nest = std::move(*read);
   if (has_guards(plan)) return std::nullopt;

@@ -22,9 +22,9 @@ bool same(const linear_form& a, const linear_form& b) {
 }
 
 /// Is the step's value stored by whole rows of eight instead of one by one?
-bool stored_in_rows(const tensor_ir& ir, const nest::step& s, int column) {
+bool stored_in_rows(const tensor_ir& ir, const nest::step& s, int column, bool wide) {
   const dtype type = ir.tensors[static_cast<std::size_t>(s.tensor)].type;
-  return s.stored && s.type == value_class::real && is_float(type) && type != dtype::f64 &&
+  return s.stored && s.type == value_class::real && is_float(type) && (wide || type != dtype::f64) &&
          s.target.stride(column) == polynomial::constant(1);
 }
 
@@ -34,8 +34,9 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 
 }  // namespace
 
-row_text::row_text(const nest::program& p, int along) : program_(p), along_(along) {
+row_text::row_text(const nest::program& p, int along, bool wide) : program_(p), along_(along) {
   emission_.p = &program_;
+  emission_.wide = wide;
   emission_.variable_names = loop_names(program_);
 }
 
@@ -45,7 +46,7 @@ void row_text::hoist(int root) {
     node& n = program_.nodes[static_cast<std::size_t>(id)];
     if (n.kind != node_kind::load || n.type != value_class::real || !n.guards.empty()) return;
     const tensor_declaration& tensor = program_.ir->tensors[static_cast<std::size_t>(n.where.tensor)];
-    if (tensor.type == dtype::f64 || n.where.stride(along_) != polynomial::constant(1)) return;
+    if ((tensor.type == dtype::f64 && !emission_.wide) || n.where.stride(along_) != polynomial::constant(1)) return;
     auto found = std::find_if(ahead_.begin(), ahead_.end(), [&](const read_ahead& r) { return same(r.where, n.where); });
     if (found == ahead_.end()) {
       const int number = static_cast<int>(ahead_.size());
@@ -65,7 +66,7 @@ std::string row_text::reads(const std::string& first, const std::string& count, 
   const std::string usual = name;
   name = first;
   for (const read_ahead& r : ahead_) {
-    text += fmt::format("{}float {}[8];\n", indent, r.name);
+    text += fmt::format("{}{} {}[8];\n", indent, emission_.wide ? "double" : "float", r.name);
     text += fmt::format("{}ks_read8(t.{} + {}, {}, {});\n", indent, program_.ir->tensors[static_cast<std::size_t>(r.where.tensor)].name,
                         emission_.address(r.where), count, r.name);
   }
@@ -107,12 +108,12 @@ std::string simt_spelling(std::string text) {
 std::string finish_text(const gemm_plan& plan) {
   const tensor_ir& ir = *plan.nest.p.ir;
   const int column = plan.nest.column;
-  row_text row(plan.nest.p, column);
+  row_text row(plan.nest.p, column, plan.wide());
   std::vector<nest::step> steps = plan.nest.steps;
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].root >= 0) row.hoist(steps[i].root);
-    if (!stored_in_rows(ir, steps[i], column)) continue;
+    if (!stored_in_rows(ir, steps[i], column, plan.wide())) continue;
     rows.push_back(i);
     steps[i].stored = false;
   }
@@ -131,7 +132,8 @@ std::string finish_text(const gemm_plan& plan) {
   text += "#pragma unroll\n  for (int e = 0; e < 8; ++e) {\n";
   text += fmt::format("    if (e >= count) continue;\n    [[maybe_unused]] const int64_t {} = first + e;\n", column_name);
   text += nest::step_lines(emit, steps, "sum[e]", "    ") + "\n";
-  for (const std::size_t i : rows) text += fmt::format("    {0}_row_[e] = from_float<{1}>({0}_value);\n", tensor_name(i), storage(i));
+  const char* const from = plan.wide() ? "from_double" : "from_float";
+  for (const std::size_t i : rows) text += fmt::format("    {0}_row_[e] = {2}<{1}>({0}_value);\n", tensor_name(i), storage(i), from);
   text += "  }\n";
   emit.variable_names[static_cast<std::size_t>(column)] = "first";
   for (const std::size_t i : rows)

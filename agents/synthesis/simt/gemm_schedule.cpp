@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "agents/synthesis/simt/gemm_mma_schedule.hpp"
+
 namespace kernsmith::agents::simt {
 namespace {
 
@@ -73,19 +75,7 @@ int most_stages(const gemm_plan& plan, gemm_schedule s, const simt_model& model,
   return 0;
 }
 
-/// Orders of products that are precise enough: all that f32 needs, fewer where the problem allows a lower precision.
-std::vector<int> orders_of(const gemm_plan& plan, dtype lowest) {
-  const int all = plan.left.planes + plan.right.planes - 2;
-  if (all == 0) return {0};
-  const int enough = std::min(all, 2);
-  std::vector<int> orders;
-  if (lowest == dtype::f16 || lowest == dtype::bf16) orders.push_back(1);  // 2^-16 is below what either holds
-  for (int order = enough; order <= all; ++order)
-    if (orders.empty() || orders.back() < order) orders.push_back(order);
-  return orders;
-}
-
-gemm_schedule prefer(const gemm_plan& plan, const simt_model& model, dtype lowest) {
+gemm_schedule prefer_warpgroups(const gemm_plan& plan, const simt_model& model, dtype lowest) {
   gemm_schedule best;
   double best_cost = 0;
   bool found = false;
@@ -99,7 +89,7 @@ gemm_schedule prefer(const gemm_plan& plan, const simt_model& model, dtype lowes
         s.tile_m = t.m, s.tile_n = t.n, s.consumers = t.consumers;
         s.cluster = std::abs(cluster), s.splits = splits;
         if (cluster < 0) s.in_turn = true, s.consumers = 2;
-        s.order = orders_of(plan, lowest).front();
+        s.order = precise_orders(plan, lowest).front();
         s.promote = plan.emulated() ? 1 : plan.wide_results() ? wide_promote : 0;
         s.tile_k = row_bytes / plan.element_bytes();
         if (most_stages(plan, s, model, 2) == 0) s.tile_k /= 2;
@@ -126,16 +116,33 @@ decision numeric(std::string name, std::vector<std::int64_t> values, std::int64_
   return d;
 }
 
-decision tile_decision(const std::string& name, const gemm_schedule& preferred) {
+/// Rows x columns, coded as tile_code says.
+decision tile_decision(std::string name, const std::vector<std::int64_t>& codes, int rows, int columns, std::string meaning,
+                       double weight) {
+  decision d = numeric(std::move(name), codes, rows * tile_code + columns, std::move(meaning), weight);
+  for (const std::int64_t code : codes) d.labels.push_back(fmt::format("{}x{}", code / tile_code, code % tile_code));
+  return d;
+}
+
+/// What a block computes, for all units that there are, in order of their size.
+std::vector<std::int64_t> tile_codes(const gemm_plan& plan, const gemm_units& units) {
+  std::vector<std::int64_t> codes;
+  if (units.warpgroups)
+    for (const tile& t : tiles) codes.push_back(t.m * tile_code + t.n);
+  if (units.warps)
+    for (const std::int64_t code : mma_tiles(plan))
+      if (std::find(codes.begin(), codes.end(), code) == codes.end()) codes.push_back(code);
+  std::sort(codes.begin(), codes.end());
+  return codes;
+}
+
+decision units_decision(const std::string& name, const gemm_schedule& preferred) {
   decision d;
   d.name = name;
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    d.values.push_back(tiles[i].m * tile_code + tiles[i].n);
-    d.labels.push_back(fmt::format("{}x{}", tiles[i].m, tiles[i].n));
-    if (tiles[i].m == preferred.tile_m && tiles[i].n == preferred.tile_n) d.preferred = i;
-  }
-  d.meaning = "rows x columns of the result that one block computes at a time";
-  d.weight = 3;
+  d.values = {0, 1};
+  d.labels = {"warpgroups", "warps"};
+  d.preferred = preferred.by_warps() ? 1 : 0;
+  d.meaning = "who multiplies: warpgroups (WGMMA), or single warps (mma.sync)";
   return d;
 }
 
@@ -165,6 +172,10 @@ decision order_decision(const std::string& name, const gemm_plan& plan, const st
 
 }  // namespace
 
+int gemm_schedule::step_k(const gemm_plan& plan) const {
+  return plan.wide() ? std::max(8, instruction % 100) : 32 / plan.element_bytes();
+}
+
 int gemm_schedule::left_planes(const gemm_plan& plan) const {
   return std::min(plan.left.planes, order + 1);
 }
@@ -189,56 +200,93 @@ int gemm_schedule::accumulators() const {
   return pieces() * tile_n / 2 * (promote > 0 ? 2 : 1);
 }
 
+std::vector<int> precise_orders(const gemm_plan& plan, dtype lowest) {
+  const int all = plan.left.planes + plan.right.planes - 2;
+  if (all == 0) return {0};
+  const int enough = std::min(all, 2);
+  std::vector<int> orders;
+  if (lowest == dtype::f16 || lowest == dtype::bf16) orders.push_back(1);  // 2^-16 is below what either holds
+  for (int order = enough; order <= all; ++order)
+    if (orders.empty() || orders.back() < order) orders.push_back(order);
+  return orders;
+}
+
+gemm_units units_of(const gemm_plan& plan, const simt_model& model) {
+  if (model.language != dialect::cuda) return {};
+  return {model.architecture == "sm_90a" && !plan.wide(), compute_capability(model) >= 80};
+}
+
 std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest) {
-  const gemm_schedule best = prefer(plan, model, lowest);
-  const std::vector<int> orders = orders_of(plan, lowest);
+  const gemm_units units = units_of(plan, model);
+  const gemm_schedule warps = units.warps ? prefer_mma(plan, model, lowest) : gemm_schedule{};
+  const gemm_schedule best = units.warpgroups ? prefer_warpgroups(plan, model, lowest) : warps;
+  const std::vector<int> orders = precise_orders(plan, lowest);
   const int widest = row_bytes / plan.element_bytes();
   std::vector<decision> all;
-  all.push_back(tile_decision(group + ".tile", best));
-  all.push_back(turns_decision(group + ".turns", best));
-  all.push_back(numeric(group + ".tile_k", {widest / 2, widest}, best.tile_k, "depth of one slot of the ring", 0.5));
+  if (units.warps && units.warpgroups) all.push_back(units_decision(group + ".units", best));
+  all.push_back(tile_decision(group + ".tile", tile_codes(plan, units), best.tile_m, best.tile_n,
+                              "rows x columns of the result that one block computes at a time", 3));
+  if (units.warps && mma_warp_tiles(plan).size() > 1)
+    all.push_back(tile_decision(group + ".warp", mma_warp_tiles(plan), warps.warp_m, warps.warp_n, "what one warp computes of it", 2));
+  if (units.warpgroups) all.push_back(turns_decision(group + ".turns", best));
+  const std::vector<std::int64_t> depths = plan.wide() ? std::vector<std::int64_t>{16, 32} : std::vector<std::int64_t>{widest / 2, widest};
+  all.push_back(numeric(group + ".tile_k", depths, best.tile_k, "depth of one slot of the ring", 0.5));
   all.push_back(numeric(group + ".stages", {2, 3, 4, 5, 6, 7, 8}, best.stages, "slots of the ring in shared memory; as many as fit"));
-  all.push_back(numeric(group + ".cluster", {1, 2, 4}, best.cluster, "blocks that share the right operand's tiles", 2));
+  if (units.warpgroups)
+    all.push_back(numeric(group + ".cluster", {1, 2, 4}, best.cluster, "blocks that share the right operand's tiles", 2));
   all.push_back(numeric(group + ".band", {1, 2, 4, 8, 16, 32}, best.band, "tile rows walked together, for L2", 2));
   if (plan.element == matrix_element::integer8) return all;
   all.push_back(numeric(group + ".splits", {1, 2, 3, 4, 6, 8, 16}, best.splits, "parts of the depth that different blocks sum"));
+  if (plan.wide()) {
+    const std::vector<std::int64_t> instructions = mma_instructions(model);
+    if (instructions.size() == 1) return all;
+    all.push_back(numeric(group + ".instruction", instructions, best.instruction, "one instruction's rows x columns x depth", 0.5));
+    for (const std::int64_t code : instructions) all.back().labels.push_back(fmt::format("{}x8x{}", code / 100, code % 100));
+    return all;
+  }
   all.push_back(numeric(group + ".promote", {0, 1, 2, 4, 8}, best.promote,
                         "slots that the tensor cores sum up before the sum is rounded to nearest; 0: all", 0.5));
   if (orders.size() > 1) all.push_back(order_decision(group + ".products", plan, orders));
   return all;
 }
 
-gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group, dtype lowest, const assignment& chosen) {
-  const auto get = [&](const char* name) {
+gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest,
+                                 const assignment& chosen) {
+  const auto get = [&](const char* name, int otherwise = 0) {
     const auto found = chosen.find(group + name);
-    return found == chosen.end() ? 0 : static_cast<int>(found->second);
+    return found == chosen.end() ? otherwise : static_cast<int>(found->second);
   };
+  const gemm_units units = units_of(plan, model);
   gemm_schedule s;
   s.tile_m = get(".tile") / tile_code;
   s.tile_n = get(".tile") % tile_code;
-  for (const tile& t : tiles)
-    if (t.m == s.tile_m && t.n == s.tile_n) s.consumers = t.consumers;
-  s.in_turn = get(".turns") != 0;
-  if (s.in_turn) s.consumers = 2;
   s.tile_k = get(".tile_k");
   s.stages = get(".stages");
-  s.cluster = get(".cluster");
   s.band = get(".band");
   s.splits = std::max(get(".splits"), 1);
   s.promote = get(".promote");
-  s.order = chosen.contains(group + ".products") ? get(".products") : orders_of(plan, lowest).front();
+  s.order = get(".products", precise_orders(plan, lowest).front());
+  if (units.warps && (!units.warpgroups || get(".units") == 1)) {
+    const int warp = get(".warp", static_cast<int>(mma_warp_tiles(plan).front()));
+    s.warp_m = warp / tile_code;
+    s.warp_n = warp % tile_code;
+    s.instruction = get(".instruction", s.instruction);
+    return s;
+  }
+  s.consumers = 0;
+  for (const tile& t : tiles)
+    if (t.m == s.tile_m && t.n == s.tile_n) s.consumers = t.consumers;
+  if (s.consumers == 0) s.tile_m = 64, s.tile_n = std::max(s.tile_n, 64), s.consumers = 1;  // a tile of warps
+  s.in_turn = get(".turns") != 0;
+  if (s.in_turn) s.consumers = 2;
+  s.cluster = get(".cluster");
   return s;
 }
 
-void normalise_gemm(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest, assignment& chosen) {
-  gemm_schedule s = read_gemm_schedule(plan, group, lowest, chosen);
-  if (plan.emulated()) s.promote = std::max(s.promote, 1);  // what rounding towards zero adds would be more than f32 loses
-  if (s.in_turn && (s.tile_m > 128 || s.accumulators() > most_accumulators)) {
-    chosen[group + ".turns"] = 0;
-    s = read_gemm_schedule(plan, group, lowest, chosen);
-    if (plan.emulated()) s.promote = std::max(s.promote, 1);
-  }
-  // Too large for registers or shared memory: a narrower tile, a shallower ring, shallower slots, in this order.
+namespace {
+
+/// Too large for registers or shared memory: a narrower tile, a shallower ring, shallower slots, in this order.
+void fit_warpgroups(const gemm_plan& plan, const simt_model& model, gemm_schedule& s) {
   if (s.accumulators() > (s.consumers == 3 ? most_accumulators_three : most_accumulators)) {
     s.tile_m = s.tile_n = 128;
     s.consumers = 2;
@@ -246,6 +294,33 @@ void normalise_gemm(const gemm_plan& plan, const std::string& group, const simt_
   if (most_stages(plan, s, model, s.stages) == 0) s.tile_k = row_bytes / plan.element_bytes() / 2;
   if (most_stages(plan, s, model, s.stages) == 0) s.tile_m = s.tile_n = 128, s.consumers = 2;
   s.stages = most_stages(plan, s, model, s.stages);
+}
+
+}  // namespace
+
+void normalise_gemm(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest, assignment& chosen) {
+  const auto preferred = [&](const std::vector<std::string>& names) {
+    const std::vector<decision> all = gemm_decisions(plan, group, model, lowest);
+    for (const decision& d : all)
+      if (std::find(names.begin(), names.end(), d.name.substr(group.size())) != names.end()) chosen[d.name] = d.values[d.preferred];
+  };
+  gemm_schedule s = read_gemm_schedule(plan, group, model, lowest, chosen);
+  if (s.by_warps()) {
+    if (chosen.contains(group + ".units")) preferred({".turns", ".cluster"});
+    fit_mma(plan, model, s);
+    if (chosen.contains(group + ".warp")) chosen[group + ".warp"] = s.warp_m * tile_code + s.warp_n;
+    if (chosen.contains(group + ".instruction")) chosen[group + ".instruction"] = s.instruction;
+  } else {
+    if (chosen.contains(group + ".warp")) preferred({".warp"});
+    if (plan.emulated()) s.promote = std::max(s.promote, 1);  // what rounding towards zero adds would be more than f32 loses
+    if (s.in_turn && (s.tile_m > 128 || s.accumulators() > most_accumulators)) {
+      chosen[group + ".turns"] = 0;
+      const int promote = s.promote;
+      s = read_gemm_schedule(plan, group, model, lowest, chosen);
+      s.promote = promote;
+    }
+    fit_warpgroups(plan, model, s);
+  }
   chosen[group + ".tile"] = s.tile_m * tile_code + s.tile_n;
   chosen[group + ".tile_k"] = s.tile_k;
   chosen[group + ".stages"] = s.stages;

@@ -1,4 +1,5 @@
-// The schedule decisions of a matrix product on tensor cores and what the analytical model prefers.
+// The schedule decisions of a matrix product on tensor cores and what the analytical model prefers. Two families of sources: warpgroups
+// multiply (WGMMA, tiles by the copy engine: sm_90a) or single warps do (mma.sync, tiles by cp.async: sm_80 and later).
 #pragma once
 
 #include <string>
@@ -18,8 +19,13 @@ struct gemm_schedule {
   int band = 8;                                   ///< tile rows (of clusters) walked together
   int splits = 1;                                 ///< parts of the depth that different blocks sum
   int promote = 0;                                ///< tiles of the depth that the tensor cores sum up on their own; 0: all
+  int warp_m = 0, warp_n = 0;                     ///< of one warp, when single warps are the units that multiply (mma.sync); else 0
+  int instruction = 804;                          ///< warps, f64: rows * 100 + depth of one instruction
   int order = 0;                                  ///< products of planes i and j are taken when i + j is no more than this
 
+  [[nodiscard]] bool by_warps() const { return warp_m > 0; }
+  /// Warps: of the depth, what is held in registers at a time.
+  [[nodiscard]] int step_k(const gemm_plan& plan) const;
   [[nodiscard]] int left_planes(const gemm_plan& plan) const;
   [[nodiscard]] int right_planes(const gemm_plan& plan) const;
   /// Planes (left, right) to multiply, the smallest products first.
@@ -31,8 +37,18 @@ struct gemm_schedule {
   [[nodiscard]] int accumulators() const;
 };
 
+/// Orders of products that are precise enough, the cheapest first: all that f32 needs, fewer where the problem allows a lower precision.
+[[nodiscard]] std::vector<int> precise_orders(const gemm_plan& plan, dtype lowest);
+
+/// Which units of a device multiply such elements.
+struct gemm_units {
+  bool warpgroups = false, warps = false;
+};
+[[nodiscard]] gemm_units units_of(const gemm_plan& plan, const simt_model& model);
+
 [[nodiscard]] std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest);
-[[nodiscard]] gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group, dtype lowest, const assignment& chosen);
+[[nodiscard]] gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest,
+                                               const assignment& chosen);
 /// See group_grammar::normalise.
 void normalise_gemm(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest, assignment& chosen);
 

@@ -8,7 +8,7 @@ struct extents {
   int rows, columns, depth, batches;
 };
 struct place {
-  int row, column, batch, split;  // row and column count tiles; a tile row is CLUSTER tiles high
+  int row, column, batch, split;  // row and column count tiles@TILE_ROWS@
 };
 
 // Work item `item`: bands of BAND tile rows, column by column, so that blocks that run together share operands in L2.
@@ -23,8 +23,8 @@ __device__ __forceinline__ place place_of(int item, int tile_rows, int tile_colu
 )kernel";
 
 const std::string_view gemm_pack_text = R"kernel(
-// Evaluates the @SIDE@ operand into [@PLANE_WORD@@PACKED_SHAPE@] of @ELEMENT_NAME@, rows of whole 16 bytes, where the copy engine can
-// read it.@PLANES_COMMENT@
+// Evaluates the @SIDE@ operand into [@PLANE_WORD@@PACKED_SHAPE@] of @ELEMENT_NAME@, rows of whole 16 bytes, so that they can be
+// copied from there.@PLANES_COMMENT@
 __global__ void __launch_bounds__(256) pack_@SIDE@_kernel(const tensors t, void* packed, int64_t stride, int64_t total@UNUSUAL_PARAMETER@) {
   const int64_t chunks = stride / 8;
   for (int64_t item = blockIdx.x * int64_t(blockDim.x) + threadIdx.x; item < total; item += int64_t(gridDim.x) * blockDim.x) {
@@ -189,17 +189,17 @@ const std::string_view gemm_sums_promoted_text = R"kernel(
 
 const std::string_view gemm_splits_text = R"kernel(
 // Adds the sums of the SPLITS parts of the depth, always in the same order, and finishes.
-__global__ void __launch_bounds__(256) join_kernel(const tensors t, const extents x, const float* partial) {
+__global__ void __launch_bounds__(256) join_kernel(const tensors t, const extents x, const sum_type* partial) {
   const int chunks = (x.columns + 7) / 8;
   const int64_t total = int64_t(x.batches) * x.rows * chunks;
   for (int64_t item = blockIdx.x * int64_t(blockDim.x) + threadIdx.x; item < total; item += int64_t(gridDim.x) * blockDim.x) {
     const int column = int(item % chunks) * 8;
     const int64_t line = item / chunks;
     const int count = min(8, x.columns - column);
-    float v[8] = {};
+    sum_type v[8] = {};
 #pragma unroll
     for (int split = 0; split < SPLITS; ++split) {
-      float part[8];
+      sum_type part[8];
       ks_read8(partial + (int64_t(split) * x.batches * x.rows + line) * x.columns + column, count, part);
 #pragma unroll
       for (int e = 0; e < 8; ++e) v[e] += part[e];

@@ -5,7 +5,10 @@
 
 namespace kernsmith::agents::simt {
 
-extern const std::string_view tensor_core_helpers_text;  ///< barriers, copy engine, descriptors; once per file
+// Once per file:
+extern const std::string_view shared_address_text;
+extern const std::string_view tensor_core_helpers_text;  ///< units of sm_90a: barriers, copy engine, descriptors; needs the one above
+extern const std::string_view mma_helpers_text;          ///< units of sm_80 and later: copies, matrices; needs the first
 extern const std::string_view row_access_text;           ///< eight neighbouring elements of a row; once per file
 extern const std::string_view gemm_order_text;           ///< which tile a block computes when
 extern const std::string_view gemm_pack_text;            ///< an operand where the copy engine can read it
@@ -13,5 +16,10 @@ extern const std::string_view gemm_kernel_text;
 extern const std::string_view gemm_sums_plain_text, gemm_sums_promoted_text;  ///< the loop over the depth
 extern const std::string_view gemm_splits_text;                               ///< sums of a split depth
 extern const std::string_view gemm_unsplittable_text;                         ///< infinities and NaNs in emulation
+
+// Products of warps.
+extern const std::string_view gemm_mma_tiles_text;                                 ///< tiles in shared memory and how they get there
+extern const std::string_view gemm_mma_fragments_text, gemm_mma_fragments64_text;  ///< from there to registers: 8 and 16 bits; f64
+extern const std::string_view gemm_mma_kernel_text;
 
 }  // namespace kernsmith::agents::simt

@@ -3,6 +3,12 @@
 
 namespace kernsmith::agents::simt {
 
+const std::string_view shared_address_text = R"kernel(#ifndef KS_SHARED_ADDRESS
+#define KS_SHARED_ADDRESS
+__device__ __forceinline__ uint32_t ks_shared_address(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
+#endif
+)kernel";
+
 const std::string_view tensor_core_helpers_text = R"kernel(#ifndef KS_TENSOR_CORES
 #define KS_TENSOR_CORES
 // ---- asynchronous units of sm_90: barriers in shared memory, the copy engine (TMA), warpgroup products (WGMMA) ----
@@ -10,7 +16,6 @@ struct alignas(64) ks_tensor_map {  // a CUtensorMap
   unsigned long long words[16];
 };
 
-__device__ __forceinline__ uint32_t ks_shared_address(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
 __device__ __forceinline__ void ks_barrier_init(uint32_t barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
 }
@@ -85,8 +90,13 @@ __device__ __forceinline__ bool ks_whole(const T* p, int count) {
   constexpr uintptr_t unit = sizeof(T) >= 2 ? 16 : 8;
   return count == 8 && uintptr_t(p) % unit == 0;
 }
-template <class T>
-__device__ __forceinline__ void ks_read8(const T* p, int count, float (&v)[8]) {
+template <class V, class T>
+__device__ __forceinline__ V ks_widen(const T& x) {
+  if constexpr (std::is_same<V, double>::value) return to_double(x); else return to_float(x);
+}
+// V: float or double.
+template <class T, class V>
+__device__ __forceinline__ void ks_read8(const T* p, int count, V (&v)[8]) {
   if (ks_whole(p, count)) {
     constexpr int words = int(sizeof(T)) * 2;
     uint32_t raw[words];
@@ -100,11 +110,11 @@ __device__ __forceinline__ void ks_read8(const T* p, int count, float (&v)[8]) {
     for (int i = 0; i < 8; ++i) {
       T x;
       memcpy(&x, reinterpret_cast<const char*>(raw) + i * sizeof(T), sizeof(T));
-      v[i] = to_float(x);
+      v[i] = ks_widen<V>(x);
     }
   } else {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) v[i] = i < count ? to_float(p[i]) : 0.0f;
+    for (int i = 0; i < 8; ++i) v[i] = i < count ? ks_widen<V>(p[i]) : V(0);
   }
 }
 template <class T>

@@ -1,7 +1,10 @@
 // What all parts of an emitted matrix product are called and how large they are; and the parts.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agents/synthesis/simt/gemm_emit.hpp"
@@ -26,10 +29,13 @@ class gemm_view {
   bool integers() const { return plan_.element == matrix_element::integer8; }
   const char* element_type(const gemm_operand& o) const {
     if (integers()) return o.is_unsigned ? "uint8_t" : "int8_t";
+    if (plan_.wide()) return "double";
     return plan_.element == matrix_element::bf16 ? "ks_bf16" : "ks_f16";
   }
+  const char* sum_type() const { return integers() ? "int32_t" : plan_.wide() ? "double" : "float"; }
   const char* element_name(const gemm_operand& o) const {
     if (integers()) return o.is_unsigned ? "u8" : "s8";
+    if (plan_.wide()) return "f64";
     return plan_.element == matrix_element::bf16 ? "bf16" : "f16";
   }
 
@@ -67,9 +73,54 @@ class operand_writer : public gemm_view {
   std::string matrix_text(const gemm_operand& o) const;
   /// One element, at the loop variables.
   std::string value_text(const gemm_operand& o) const;
+
+ private:
+  /// The statement that writes eight packed elements.
+  std::string store_packed() const;
+};
+
+/// The host's parts that don't depend on how operands are fetched.
+class host_writer : public gemm_view {
+ public:
+  using gemm_view::gemm_view;
+
+  /// struct memory_layout and layout_of(): device memory beside the tensors.
+  std::string layout() const;
+  /// Packs an operand where needed.
+  std::string pack_call(const gemm_operand& o) const;
+  /// The first lines of start(): extents, memory, the flag of emulation.
+  std::string begin() const;
+  /// The kernels after the product: sums of parts, infinities and NaNs.
+  std::string after() const;
+  /// C++ of the strides in bytes of a packed operand's batch variables, in the order of gemm_operand::batch.
+  std::vector<std::string> packed_batch_strides(const gemm_operand& o) const;
+
+ private:
+  std::string readable(const gemm_operand& o) const;
 };
 
 /// The host's part: memory beside the tensors, descriptions of operands, launches.
 [[nodiscard]] std::string gemm_host_text(const gemm_plan& plan, const gemm_schedule& schedule);
+/// The same for products of warps.
+[[nodiscard]] std::string gemm_mma_host_text(const gemm_plan& plan, const gemm_schedule& schedule);
+
+/// What a group's namespace holds, whichever units multiply.
+class group_writer : public operand_writer {
+ public:
+  group_writer(const gemm_plan& plan, const gemm_schedule& s, const fusion_group& group) : operand_writer(plan, s), group_(group) {}
+
+  /// `body` in its namespace behind the `helpers` of the file, and how it is called.
+  emitted_group emitted(const std::string& helpers, const std::string& body) const;
+  /// The arguments and tensors of the kernels as structs.
+  std::string members() const;
+  /// "using real = float; ..."
+  std::string number_types() const;
+  std::string unsplittable() const;
+
+ private:
+  std::vector<std::pair<int, bool>> tensors() const;
+
+  const fusion_group& group_;
+};
 
 }  // namespace kernsmith::agents::simt

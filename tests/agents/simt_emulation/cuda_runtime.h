@@ -261,3 +261,5 @@ static cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* how, void (*kern
   const unsigned cluster = how->numAttrs > 0 ? how->attrs[0].val.clusterDim.x : 1;
   return emulation::run(how->gridDim, how->blockDim, how->dynamicSmemBytes, cluster, [=] { kernel(arguments...); });
 }
+
+#include "warp_products.h"
