@@ -47,6 +47,19 @@ TEST_CASE("clusters of blocks share long rows") {
   }
 }
 
+TEST_CASE("rows in shared memory") {
+  const problem p = small_problem("B=5 N=500", "in x f32[B,N]\nin r bf16[B,N]\nout ms f32[B]\nout y f32[B,N]",
+                                  "t[b,n] = x[b,n] + r[b,n]\nms[b] = sum(n: t[b,n] * t[b,n])\ny[b,n] = t[b,n] * rsqrt(ms[b] + 1)");
+  for (const assignment& wanted :
+       {assignment{{"y.keep", 1}, {"y.vector", 4}, {"y.vectors", 1}}, assignment{{"y.keep", 1}, {"y.vector", 8}}}) {
+    const std::string source = source_of(p, wanted);
+    CHECK(source.find("y_shared_row_kernel<") != std::string::npos);
+    const result<std::filesystem::path> library = compile_emulated(source);
+    REQUIRE(library.has_value());
+    for (const std::vector<std::int64_t>& axes : shapes{{5, 500}, {1, 500}, {3, 497}}) CHECK(check_kernel(p, *library, axes, {}) == "");
+  }
+}
+
 TEST_CASE("row values and rows are both stored") {
   check_emulated(
       small_problem("T=5 H=260", "in x f32[T,H]\nin r f32[T,H]\nin w f32[H]\nout sum f32[T,H]\nout ms f32[T]\nout y f32[T,H]",
@@ -63,6 +76,10 @@ TEST_CASE("positions of extremes, with ties and NaN") {
     options.seed = seed;
     check_emulated(p, {{4, 300}, {7, 1}, {3, 65}}, 2, options);
   }
+  const problem rest = small_problem("B=3 N=260", "in x f32[B,N]\nout most f32[B]\nout second f32[B]",
+                                     "at[b] = argmax(n: x[b,n])\nmost[b] = max(n: x[b,n])\n"
+                                     "second[b] = max(n: select(n == at[b], -3e38, x[b,n]))");
+  check_emulated(rest, {{3, 260}, {2, 257}}, 1, options);
 }
 
 TEST_CASE("columns and whole tensors, in one or two passes") {

@@ -375,32 +375,22 @@ class row_grammar final : public simt_grammar {
     const std::int64_t n = extent_of(p.flat.statements[0].variables[static_cast<std::size_t>(lane)].extent, p.flat.workloads[0].axes);
     const std::int64_t packs = std::max<std::int64_t>(1, n / g.vector);
     // A warp holds short rows without a barrier; longer ones are spread over as many threads as keep several accesses each.
-    constexpr std::int64_t warp_accesses = 8, moderate_packs = 1024;
+    constexpr std::int64_t warp_accesses = 8;
     constexpr std::int64_t thread_packs = 2;  // a row that one thread takes whole
     g.vectors = packs <= thread_packs                        ? thread_packs
                 : packs <= model().warp_size                 ? 1
                 : packs <= warp_accesses * model().warp_size ? warp_accesses
-                : packs <= moderate_packs                    ? 2
                                                              : 4;
-    const bool finds_positions = std::any_of(p.rows.statements.begin(), p.rows.statements.end(), [](const row::row_statement& s) {
-      return s.reducer == reduction::argmax || s.reducer == reduction::argmin;
-    });
-    if (finds_positions) {  // merging positions over threads costs more than finding them
-      g.vectors = 16;
-      g.vector *= 2;
-    }
     if (traffic.kept_tensors > 1) g.vectors = std::max<std::int64_t>(1, g.vectors / 2);
     const std::int64_t most = 1024;
     while (g.vectors < 16 && packs > g.vectors * most) g.vectors *= 2;
-    const std::int64_t threads = std::min(power_at_least((packs + g.vectors - 1) / g.vectors), most);
-    if (n * traffic.kept_bytes_per_element > model().shared_bytes_per_block) g.keep = keeping::again;
-    // A row that takes more than half a block's registers at 512 threads is shared by blocks that leave each other room.
-    constexpr std::int64_t roomy_bytes = 112, roomy_threads = 512, most_cluster = 8;
+    // Blocks share a row that is too long for the shared memory of one.
+    constexpr std::int64_t most_cluster = 8;
     const std::int64_t longest = p.typical({lane}) * traffic.kept_bytes_per_element;
-    while (g.cluster < most_cluster && longest > roomy_bytes * roomy_threads * g.cluster) g.cluster *= 2;
-    // Small elements make more arithmetic of the same bytes than the few threads beside a kept row hide.
-    if (traffic.widest <= 2 || model().language != dialect::cuda) g.cluster = 1;
-    g.block = threads >= model().warp_size ? 128 : 512;
+    if (model().language == dialect::cuda)
+      while (g.cluster < most_cluster && longest > model().shared_bytes_per_block * g.cluster) g.cluster *= 2;
+    if (n * traffic.kept_bytes_per_element > model().shared_bytes_per_block * g.cluster) g.keep = keeping::again;
+    g.block = 128;
     if (can_split(p, plan) && rows < 2 * model().multiprocessors) {
       constexpr std::int64_t blocks_per_multiprocessor = 8;
       g.splits = std::max<std::int64_t>(1, model().multiprocessors * blocks_per_multiprocessor / rows);

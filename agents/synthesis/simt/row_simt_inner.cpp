@@ -90,17 +90,14 @@ void inner_writer::kernel(body b) {
             : b == body::streaming ? "// Rows of any length, read again by every sweep:"
                                    : "// A part of a row for each block:");
   comment();
-  out_.line(kept ? "template <class ks_ix, int kVector, int kThreads, int kBlocks, int kItems, int kEdge>"
-                 : "template <class ks_ix, int kVector, int kThreads, int kEdge>");
+  out_.line(!kept          ? "template <class ks_ix, int kVector, int kThreads, int kEdge>"
+            : in_shared(b) ? "template <class ks_ix, int kVector, int kThreads, int kBlocks, int kItems, int kEdge, int kResident>"
+                           : "template <class ks_ix, int kVector, int kThreads, int kBlocks, int kItems, int kEdge>");
   const std::string parameters = parameter_text(p_.flat, kernel_parameters(p_), all_statements(p_), "ks_ix");
   const std::string more = b == body::part ? "unsigned char* ks_scratch, ks_ix ks_packs_per_part" : "ks_ix ks_row_count";
-  // Where a thread keeps little, registers are bounded so that 1024 threads run side by side: others then load while some wait.
-  const std::string least = fmt::format("kThreads < {0} ? {0} : kThreads", block_threads());
-  std::string blocks =
-      fmt::format("kThreads >= 256 && kItems * kVector * {} <= 128 ? 1024 / kThreads : 1", traffic_along(p_, lane_).kept_bytes_per_element);
-  if (model_.language == dialect::hip) blocks = fmt::format("ks_resident({}, {})", least, blocks);
-  const std::string bounds = fmt::format("({}), ({})", least, blocks);
-  out_.open(fmt::format("__global__ void __launch_bounds__({}) {}({}, {})", kept ? bounds : "kThreads", kernel_name(b), parameters, more));
+  const std::string threads = kept ? fmt::format("kThreads < {0} ? {0} : kThreads", block_threads()) : "kThreads";
+  const std::string bounds = kept ? fmt::format("({}), ({})", threads, blocks_side_by_side(b, threads)) : threads;
+  out_.open(fmt::format("__global__ void __launch_bounds__({}) {}({}, {})", bounds, kernel_name(b), parameters, more));
   place_rows(b);
   find_shift(code, b);
   points(code, 0, b);
@@ -109,7 +106,10 @@ void inner_writer::kernel(body b) {
   if (kept) {
     for (const pack& k : packs_of(code, swept))
       if (k.varies) held.push_back(k);
-    load_row(held);
+    if (in_shared(b))
+      bring_row(held);
+    else
+      load_row(held);
   }
   for (const row::sweep& w : plan_.sweeps) {
     sweep(code, w, held, b);
@@ -119,12 +119,19 @@ void inner_writer::kernel(body b) {
   out_.line("");
 }
 
+std::string inner_writer::blocks_side_by_side(body b, const std::string& threads) const {
+  // Where a thread keeps little, registers are bounded so that 1024 threads run side by side: others then load while some wait.
+  const std::string blocks = in_shared(b) ? "kResident"
+                                          : fmt::format("kThreads >= 256 && kItems * kVector * {} <= 128 ? 1024 / kThreads : 1",
+                                                        traffic_along(p_, lane_).kept_bytes_per_element);
+  return model_.language == dialect::hip ? fmt::format("ks_resident({}, {})", threads, blocks) : blocks;
+}
+
 void inner_writer::place_rows(body b) {
   if (b == body::kept) {
-    out_.line(keep_now_ == keeping::shared
-                  ? "constexpr int kRows = 1;"
-                  : fmt::format("constexpr int kRows = kThreads <= {} ? {} / kThreads : 1;  // side by side in a block", model_.warp_size,
-                                block_threads()));
+    out_.line(in_shared(b) ? "constexpr int kRows = 1;"
+                           : fmt::format("constexpr int kRows = kThreads <= {} ? {} / kThreads : 1;  // side by side in a block",
+                                         model_.warp_size, block_threads()));
     out_.line("constexpr int kAcross = kThreads * kBlocks;  // threads of a row");
     out_.line("const int lane = int(blockIdx.x) % kBlocks * kThreads + int(threadIdx.x) % kThreads;");
     out_.line("const ks_ix at = ks_ix(blockIdx.x) / kBlocks * kRows + ks_ix(threadIdx.x) / kThreads;");
@@ -170,17 +177,7 @@ std::string inner_writer::first_text(body b) const {
 
 void inner_writer::load_row(const std::vector<pack>& held) {
   if (held.empty()) return;
-  if (keep_now_ == keeping::shared) out_.line("KS_DYNAMIC_SHARED(shared);");
-  std::string offset = "0";
-  for (const pack& k : held) {
-    const std::string type = pack_type(type_of(k));
-    if (keep_now_ == keeping::shared) {
-      out_.line(fmt::format("{0}* const {1} = reinterpret_cast<{0}*>(shared + {2});", type, k.name, offset));
-      offset += fmt::format(" + sizeof({}) * kItems * kThreads", type);
-    } else {
-      out_.line(fmt::format("{} {}[kItems];", type, k.name));
-    }
-  }
+  for (const pack& k : held) out_.line(fmt::format("{} {}[kItems];", pack_type(type_of(k)), k.name));
   out_.line("#pragma unroll");
   out_.open("for (int item = 0; item < kItems; ++item)");
   out_.line(fmt::format("const ks_ix {} = {};", p_.class_name(lane_), first_text(body::kept)));
@@ -205,7 +202,7 @@ void inner_writer::sweep(lane_code& code, const row::sweep& w, const std::vector
   const std::vector<int> scans = scans_of(w);
   for (const int i : w.sinks)
     if (p_.at(i).kind == row::role::reduce) {
-      const accumulator a = accumulator_of(p_, code, i);
+      const accumulator a = looks_back(i, b) ? extreme_of(p_, code, i) : accumulator_of(p_, code, i);
       out_.line(fmt::format("{} {} = {};", a.type, part_name(i), a.initial));
     }
   for (const int i : scans) {
@@ -216,8 +213,7 @@ void inner_writer::sweep(lane_code& code, const row::sweep& w, const std::vector
   const bool stepped = b != body::part && scans.empty();
   const std::string step = fmt::format("sweep_{}", &w - plan_.sweeps.data() + 1);
   if (stepped) {
-    out_.open(fmt::format("const auto {} = [&](auto edge, auto item)", step));
-    out_.line("constexpr int kHere = decltype(edge)::value;");
+    open_step(step);
   } else {
     out_.line(b == body::kept ? "#pragma unroll" : "#pragma unroll 4");
     out_.open(b == body::kept ? "for (int item = 0; item < kItems; ++item)" : "for (ks_ix item = 0; item < items; ++item)");
@@ -225,6 +221,7 @@ void inner_writer::sweep(lane_code& code, const row::sweep& w, const std::vector
   }
   out_.line(fmt::format("const ks_ix first = {};", first_text(b)));
   if (b == body::part) out_.line("const bool mine = ks_ix(item) * kThreads + lane < ks_packs_per_part;");
+  if (in_shared(b)) take_out(code, statements_of(w), held);
   load_step(code, w, held, b);
   declare_outputs(w);
   if (!scans.empty()) scan_step(code, scans, b);
@@ -234,7 +231,12 @@ void inner_writer::sweep(lane_code& code, const row::sweep& w, const std::vector
   if (stepped) take_steps(step, b);
   code.forget_elements();
   for (const int i : w.needed) code.forget(i);
-  finish(code, w, b);
+  finish(code, w, held, b);
+}
+
+void inner_writer::open_step(const std::string& step) {
+  out_.open(fmt::format("const auto {} = [&](auto edge, auto item)", step));
+  out_.line("constexpr int kHere = decltype(edge)::value;");
 }
 
 void inner_writer::take_steps(const std::string& step, body b) {
@@ -372,6 +374,10 @@ void inner_writer::lanes(lane_code& code, const row::sweep& w, const std::vector
   open_lanes(b);
   for (const int i : statements_of(w)) {
     const row::row_statement& s = p_.at(i);
+    if (s.kind == row::role::reduce && looks_back(i, b)) {
+      out_.line(take_extreme(code, i));
+      continue;
+    }
     if (s.kind == row::role::reduce) {
       for (const std::string& line : take_in(p_, code, i, part_name(i))) out_.line(line);
       continue;

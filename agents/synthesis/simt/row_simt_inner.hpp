@@ -89,6 +89,9 @@ class inner_writer {
 
   void kernel(body b);
 
+  /// The second number of __launch_bounds__.
+  std::string blocks_side_by_side(body b, const std::string& threads) const;
+
   /// Threads of a block at least. Rows of up to a warp lie side by side in it; the reductions of longer ones need the whole block.
   std::int64_t block_threads() const { return keep_now_ == keeping::shared ? 2 * model_.warp_size : choice_.block; }
 
@@ -97,11 +100,25 @@ class inner_writer {
   /// Rows may begin between two packs: the first pack then begins ahead of the row, so that the others are aligned.
   void find_shift(const lane_code& code, body b);
 
-  std::string held_index() const { return keep_now_ == keeping::shared ? "[item * kThreads + int(threadIdx.x)]" : "[item]"; }
+  std::string held_index() const { return keep_now_ == keeping::shared ? "" : "[item]"; }
 
   std::string first_text(body b) const;
 
   void load_row(const std::vector<pack>& held);
+
+  // ---- rows in shared memory ----
+
+  bool in_shared(body b) const { return b == body::kept && keep_now_ == keeping::shared; }
+
+  std::int64_t shared_bytes(const configuration& c) const;
+  /// Blocks side by side on a multiprocessor that the shared memory of a configuration leaves room for.
+  std::int64_t resident(const configuration& c) const;
+
+  /// All packs of the thread on their way into shared memory, and arrived.
+  void bring_row(const std::vector<pack>& held);
+
+  /// The packs that the statements read, out of shared memory.
+  void take_out(const lane_code& code, const std::vector<int>& statements, const std::vector<pack>& held);
 
   void fetch(const pack& k, const std::string& into, const std::string& edge, bool stream);
 
@@ -132,6 +149,9 @@ class inner_writer {
   /// Opens the loop over the elements of a pack.
   void open_lanes(body b);
 
+  /// Opens the body of a sweep as a function of how its packs meet the ends of the row.
+  void open_step(const std::string& step);
+
   std::string map_name(int i) const { return p_.stem(p_.at(i).tensor) + "_value"; }
 
   void define_map(lane_code& code, int i);
@@ -146,9 +166,21 @@ class inner_writer {
 
   void put_lane(const lane_code& code, int i);
 
+  // ---- positions of extremes in rows that are kept ----
+
+  /// First the extreme itself, then only the threads that hold it look for its place: for elements as they were read, whose values don't
+  /// depend on where they are computed.
+  bool looks_back(int i, body b) const;
+
+  /// Lines that take the value at the bound index into the extreme of statement `i`.
+  std::string take_extreme(const lane_code& code, int i);
+
+  /// Row by row after the sweep: the threads' extremes are merged, and the first place that holds the row's is found.
+  void find_place(lane_code& code, int i, const std::vector<pack>& held, body b);
+
   // ---- between sweeps ----
 
-  void finish(lane_code& code, const row::sweep& w, body b);
+  void finish(lane_code& code, const row::sweep& w, const std::vector<pack>& held, body b);
 
   /// The finished value of a row, and its element where it is stored.
   void settle(lane_code& code, int i, const accumulator& a, body b);

@@ -9,6 +9,8 @@ namespace {
 constexpr std::int64_t most_threads = 1024;
 /// Threads for one row from which on a cluster of blocks takes it, if that is decided: a block alone leaves others little room beside it.
 constexpr std::int64_t crowded_threads = 512;
+/// Bytes of a row that 512 threads keep in registers with room for as many beside them.
+constexpr std::int64_t roomy_register_bytes = 112 * crowded_threads;
 /// Bytes of kept values that a thread can hold in registers beside what it computes with.
 constexpr std::int64_t kept_register_bytes = 384, kept_register_bytes_full_block = 128;
 
@@ -32,18 +34,21 @@ std::optional<inner_writer::configuration> inner_writer::place(std::int64_t n, s
   };
   const auto kept_bytes = [&](const configuration& c) { return c.items * choice_.vector * kept_bytes_per_element; };
   const std::int64_t limit = clusters() > 1 ? crowded_threads * clusters() : most_threads;
-  std::int64_t threads = std::clamp<std::int64_t>(round_up_to_power((packs + choice_.vectors - 1) / choice_.vectors), 1, limit);
+  const std::int64_t threads = std::clamp<std::int64_t>(round_up_to_power((packs + choice_.vectors - 1) / choice_.vectors), 1, limit);
+  const std::int64_t least = 2 * model_.warp_size, most = crowded_threads * clusters();
+  const configuration shared = spread(std::clamp(threads, least, most), keeping::shared);
+  const bool fits_shared = kept_bytes(shared) * shared.threads <= model_.shared_bytes_per_block;
+  // A row that would crowd the registers of a lone block stands in shared memory instead.
+  const bool crowds = clusters() == 1 && n * kept_bytes_per_element > roomy_register_bytes;
+  if (fits_shared && (crowds || choice_.keep == keeping::shared)) return shared;
   // Small elements make more arithmetic of the same bytes than one crowded block hides: such rows are read again.
   if (kept_bytes_per_element <= 2 && threads > crowded_threads && clusters() == 1) return std::nullopt;
-  if (choice_.keep == keeping::registers) {
+  if (choice_.keep == keeping::registers)
     for (std::int64_t more = threads; more <= limit; more *= 2) {
       const configuration c = spread(more, keeping::registers);
       if (kept_bytes(c) <= (c.threads == most_threads ? kept_register_bytes_full_block : kept_register_bytes)) return c;
     }
-    threads = limit;
-  }
-  const configuration c = spread(std::max(threads, 2 * model_.warp_size), keeping::shared);
-  if (kept_bytes(c) * c.threads <= model_.shared_bytes_per_block) return c;
+  if (fits_shared) return shared;
   return std::nullopt;
 }
 
@@ -85,9 +90,13 @@ std::vector<inner_writer::configuration> inner_writer::configurations() const {
   return all;
 }
 
-void inner_writer::finish(lane_code& code, const row::sweep& w, body b) {
+void inner_writer::finish(lane_code& code, const row::sweep& w, const std::vector<pack>& held, body b) {
   for (const int i : w.sinks) {
     if (p_.at(i).kind != row::role::reduce) continue;
+    if (looks_back(i, b)) {
+      find_place(code, i, held, b);
+      continue;
+    }
     const accumulator a = accumulator_of(p_, code, i);
     const std::string total = fmt::format("ks_reduce<kThreads, kBlocks>({}, {})", part_name(i), a.merge);
     if (b == body::part) {
@@ -193,14 +202,13 @@ void inner_writer::launcher() {
   for (const configuration& c : all) {
     keep_now_ = c.keep;
     const std::int64_t side_by_side = c.threads <= model_.warp_size ? std::max<std::int64_t>(1, block_threads() / c.threads) : 1;
-    const std::int64_t shared =
-        c.keep == keeping::shared ? c.threads * c.items * choice_.vector * traffic_along(p_, lane_).kept_bytes_per_element : 0;
     out_.line(fmt::format("if (fits && {})", c.condition));
     const std::string start = c.blocks > 1 ? fmt::format("ks_start_clusters({}, ", c.blocks) : "ks_start(";
+    const std::string more = c.keep == keeping::shared ? fmt::format(", {}", resident(c)) : "";
     out_.line(
-        fmt::format("  return {}{}<{}, {}, {}, {}, {}, {}>, dim3(unsigned(ks_blocks(rows, {})){}), dim3({}), {}, ks_stream, {}, rows);",
-                    start, kernel_name(body::kept), narrow, choice_.vector, c.threads, c.blocks, c.items, c.edge, side_by_side,
-                    c.blocks > 1 ? fmt::format(" * {}", c.blocks) : "", c.threads * side_by_side, shared, arguments()));
+        fmt::format("  return {}{}<{}, {}, {}, {}, {}, {}{}>, dim3(unsigned(ks_blocks(rows, {})){}), dim3({}), {}, ks_stream, {}, rows);",
+                    start, kernel_name(body::kept), narrow, choice_.vector, c.threads, c.blocks, c.items, c.edge, more, side_by_side,
+                    c.blocks > 1 ? fmt::format(" * {}", c.blocks) : "", c.threads * side_by_side, shared_bytes(c), arguments()));
   }
   const std::int64_t threads = long_threads();
   const bool long_rows_expected = all.size() < lengths().size();

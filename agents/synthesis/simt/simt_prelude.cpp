@@ -115,6 +115,38 @@ __device__ __forceinline__ ks_pack<T, V> ks_fetch(const T* from, I first, I exte
   return pack;
 }
 
+// A word on its way to shared memory while the thread goes on; it is there after ks_wait_ahead().
+template <class W>
+__device__ __forceinline__ void ks_copy_ahead(W* to, const W* from) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  const unsigned int place = sizeof(W) >= 4 ? unsigned(__cvta_generic_to_shared(to)) : 0;
+  if constexpr (sizeof(W) == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(place), "l"(from) : "memory");
+  else if constexpr (sizeof(W) == 8) asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(place), "l"(from) : "memory");
+  else if constexpr (sizeof(W) == 4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(place), "l"(from) : "memory");
+  else *to = *from;
+#else
+  *to = *from;
+#endif
+}
+__device__ __forceinline__ void ks_wait_ahead() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" : : : "memory");
+#endif
+}
+// The pack that ks_fetch gives, to a place in shared memory that only this thread reads.
+template <int V, int kEdge, class T, class I>
+__device__ __forceinline__ void ks_fetch_ahead(ks_pack<T, V>* to, const T* from, I first, I extent) {
+  using word = typename ks_word<sizeof(T) * V>::type;
+  const bool aligned = kEdge != ks_any || reinterpret_cast<uintptr_t>(from) % alignof(ks_pack<T, V>) == 0;
+  if (kEdge == ks_full || (first >= 0 && first + V <= extent && aligned)) {
+#pragma unroll
+    for (int i = 0; i < int(sizeof(*to) / sizeof(word)); ++i)
+      ks_copy_ahead(reinterpret_cast<word*>(to) + i, reinterpret_cast<const word*>(from) + i);
+  } else {
+    *to = ks_fetch<V, kEdge, false>(from, first, extent);
+  }
+}
+
 template <int V, int kEdge, bool kStream, class T, class I>
 __device__ __forceinline__ void ks_put(T* to, const ks_pack<T, V>& pack, I first, I extent) {
   constexpr size_t alignment = alignof(ks_pack<T, V>);
@@ -218,6 +250,17 @@ struct ks_takes_smaller {
   template <class T>
   __device__ __forceinline__ T operator()(T a, T b) const { return ks_min<T>(a, b); }
 };
+// The extreme of what is a number.
+struct ks_takes_larger_number {
+  __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
+  __device__ __forceinline__ double operator()(double a, double b) const { return fmax(a, b); }
+  __device__ __forceinline__ int64_t operator()(int64_t a, int64_t b) const { return a > b ? a : b; }
+};
+struct ks_takes_smaller_number {
+  __device__ __forceinline__ float operator()(float a, float b) const { return fminf(a, b); }
+  __device__ __forceinline__ double operator()(double a, double b) const { return fmin(a, b); }
+  __device__ __forceinline__ int64_t operator()(int64_t a, int64_t b) const { return a < b ? a : b; }
+};
 struct ks_ors {
   __device__ __forceinline__ bool operator()(bool a, bool b) const { return a || b; }
 };
@@ -244,106 +287,6 @@ struct ks_takes_position {
     return {takes_a ? a.value : b.value, takes_a ? a.at : b.at};
   }
 };
-)kernel";
-
-const std::string_view simt_fast_text =
-    R"kernel(// ---- functions by the hardware's approximations of exp2, log2 and the reciprocal ----
-__device__ __forceinline__ float ks_fast_exp(float x) { return __expf(x); }
-__device__ __forceinline__ float ks_fast_log(float x) { return __logf(x); }
-__device__ __noinline__ float ks_rare_pow(float a, float b) { return powf(a, b); }
-__device__ __forceinline__ float ks_fast_pow(float a, float b) {
-  return a > 0.0f && fabsf(b) < 1e30f ? exp2f(b * __log2f(a)) : ks_rare_pow(a, b);
-}
-__device__ __forceinline__ float ks_fast_sigmoid(float x) {
-  return __fdividef(1.0f, 1.0f + __expf(fminf(-x, 80.0f) + (x != x ? x : 0.0f)));
-}
-__device__ __forceinline__ float ks_fast_tanh(float x) {
-  const float e = __expf(-2.0f * fabsf(x));
-  return copysignf(__fdividef(1.0f - e, 1.0f + e), x);
-}
-// erfc(x) = 2^(-x p(x)) on [0, 4], with p fitted so that the largest error of erf is least: 3e-7.
-__device__ __forceinline__ float ks_fast_erf(float x) {
-  const float a = x != x ? x : fminf(fabsf(x), 4.0f);
-  float p = -0.00014204910f;
-  p = fmaf(p, a, 0.0036643085f);
-  p = fmaf(p, a, -0.030896237f);
-  p = fmaf(p, a, 0.14969946f);
-  p = fmaf(p, a, 0.91816545f);
-  p = fmaf(p, a, 1.6279250f);
-  return copysignf(1.0f - exp2f(-a * p), x);
-}
-)kernel";
-
-const std::string_view simt_search_text =
-    R"kernel(// ---- counting borders by search ----
-// A complete binary tree in breadth-first order: neighbouring threads that look at one level read different banks.
-struct ks_tree {
-  const float* nodes;  // nodes[1 ... 2^levels - 1]
-  int levels, size;    // borders that aren't NaN
-
-  // Several values step down side by side.
-  template <bool kStrict, int V>
-  __device__ __forceinline__ void count(const float (&x)[V], int (&below)[V]) const {
-    int at[V];
-#pragma unroll
-    for (int l = 0; l < V; ++l) at[l] = 1;
-    for (int level = 0; level < levels; ++level) {
-#pragma unroll
-      for (int l = 0; l < V; ++l) at[l] = 2 * at[l] + int(kStrict ? nodes[at[l]] < x[l] : nodes[at[l]] <= x[l]);
-    }
-#pragma unroll
-    for (int l = 0; l < V; ++l) {
-      const int place = at[l] - (1 << levels);
-      below[l] = place < size ? place : size;  // nodes behind the last border hold infinity
-    }
-  }
-};
-
-KS_BOTH int ks_tree_levels(int64_t count) {
-  int levels = 0;
-  while ((int64_t(1) << levels) <= count) ++levels;
-  return levels;
-}
-KS_BOTH size_t ks_tree_bytes(int64_t count) { return (size_t(2) * size_t(count) + (size_t(1) << ks_tree_levels(count)) + 4) * sizeof(float); }
-
-// All threads of the block must call it.
-template <class T>
-__device__ ks_tree ks_plant(const T* borders, int count, unsigned char* shared) {
-  float *const raw = reinterpret_cast<float*>(shared), *const sorted = raw + count, *const nodes = sorted + count;
-  const int levels = ks_tree_levels(count);
-  int* const flags = reinterpret_cast<int*>(nodes + (1 << levels));  // out of order, NaNs
-  const int threads = int(blockDim.x);
-  if (threadIdx.x == 0) flags[0] = flags[1] = 0;
-  for (int i = int(threadIdx.x); i < count; i += threads) raw[i] = to_float(borders[i]);
-  __syncthreads();
-  for (int i = int(threadIdx.x); i < count; i += threads) {
-    if (i + 1 < count && !(raw[i] <= raw[i + 1])) flags[0] = 1;
-    if (raw[i] != raw[i]) flags[0] = 1;
-  }
-  __syncthreads();
-  const bool in_order = flags[0] == 0;
-  if (!in_order) {
-    for (int i = int(threadIdx.x); i < count; i += threads) {
-      int rank = 0, missing = 0;
-      for (int j = 0; j < count; ++j) {
-        rank += int(raw[j] < raw[i] || (raw[j] == raw[i] && j < i));
-        missing += int(raw[j] != raw[j]);
-      }
-      if (raw[i] == raw[i]) sorted[rank] = raw[i];
-      if (i == 0) flags[1] = missing;
-    }
-    __syncthreads();
-  }
-  const int size = count - flags[1];
-  for (int at = 1 + int(threadIdx.x); at < (1 << levels); at += threads) {
-    int depth = 0;
-    while ((at >> depth) > 1) ++depth;
-    const int place = ((at - (1 << depth)) << (levels - depth)) + (1 << (levels - depth - 1)) - 1;
-    nodes[at] = place < size ? (in_order ? raw : sorted)[place] : INFINITY;
-  }
-  __syncthreads();
-  return {nodes, levels, size};
-}
 )kernel";
 
 const dialect_pieces cuda_pieces = {simt_conversions_text, simt_launching_text, simt_streaming_text, simt_warps_text};

@@ -46,6 +46,16 @@ accumulator accumulator_of(const simt_program& p, const lane_code& code, int i) 
   return a;
 }
 
+accumulator extreme_of(const simt_program& p, const lane_code& code, int i) {
+  const bool largest = p.at(i).reducer == reduction::argmax;
+  accumulator a = accumulator_of(p, code, i);
+  a.type = code.type_text(i, a.of);
+  a.initial = fmt::format("{}({})", a.type, identity_of(largest ? reduction::max : reduction::min, a.of));
+  a.merge = largest ? "ks_takes_larger_number{}" : "ks_takes_smaller_number{}";
+  a.is_position = false;
+  return a;
+}
+
 std::vector<std::string> take_in(const simt_program& p, const lane_code& code, int i, const std::string& into) {
   const row::row_statement& s = p.at(i);
   const accumulator a = accumulator_of(p, code, i);

@@ -18,6 +18,8 @@ struct accumulator {
 
 /// Of the reduce or scan statement `i`.
 [[nodiscard]] accumulator accumulator_of(const simt_program& p, const lane_code& code, int i);
+/// Of the extreme whose place the argmax or argmin `i` gives, NaN left out.
+[[nodiscard]] accumulator extreme_of(const simt_program& p, const lane_code& code, int i);
 /// Lines that take the value at the bound index into `into`.
 [[nodiscard]] std::vector<std::string> take_in(const simt_program& p, const lane_code& code, int i, const std::string& into);
 /// What readers see of a finished accumulator called `name`.
