@@ -2,6 +2,7 @@
 #include "agents/synthesis/simt/row_simt_across.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace kernsmith::agents::simt {
 
@@ -78,7 +79,7 @@ void across_writer::map_kernel() {
   std::vector<int> all = all_statements(p_);
   out_.line("// Every element on its own: a thread takes kItems packs of kVector neighbours at a time.");
   comment();
-  out_.line("template <class ks_ix, int kVector, int kEdge>");
+  out_.line(fmt::format("template <class ks_ix, int kVector, int kEdge{}>", p_.rows.search ? ", int kLevels" : ""));
   out_.open(fmt::format("__global__ void __launch_bounds__({}) {}_map_kernel({})", choice_.threads, name_,
                         parameter_text(p_.flat, kernel_parameters(p_), all, "ks_ix")));
   out_.line(fmt::format("constexpr int kThreads = {}, kItems = {};", choice_.threads, choice_.items));
@@ -115,7 +116,8 @@ void across_writer::map_kernel() {
 void across_writer::plant_tree() {
   if (!p_.rows.search) return;
   out_.line("KS_DYNAMIC_SHARED(shared);");
-  out_.line(fmt::format("const ks_tree tree = ks_plant({}, int({}), shared);", p_.tensor(p_.rows.search->borders).name,
+  out_.line("ks_counter<kLevels> tree;");
+  out_.line(fmt::format("tree.plant({}, int({}), shared);", p_.tensor(p_.rows.search->borders).name,
                         p_.class_extent(p_.rows.search->count_class)));
 }
 
@@ -129,7 +131,7 @@ void across_writer::count_borders(lane_code& code) {
   out_.close();
   for (int i = 0; i < counted; ++i) code.forget(i);
   out_.line("int below[kVector];");
-  out_.line(fmt::format("tree.count<{}>(probe, below);", p_.rows.search->strict));
+  out_.line(fmt::format("tree.template count<{}>(probe, below);", p_.rows.search->strict));
 }
 
 void across_writer::open_items() {
@@ -197,23 +199,52 @@ void across_writer::open_launcher(bool scratch) {
 
 void across_writer::map_launcher() {
   open_launcher(false);
-  if (p_.rows.search)
-    out_.line(fmt::format("const size_t shared_bytes = ks_tree_bytes({});", p_.class_extent(p_.rows.search->count_class)));
   out_.lines(tiles_.start);
-  choose([&](const std::string& index, std::int64_t vector, const std::string& edge) {
-    return fmt::format(
-        "ks_start({}_map_kernel<{}, {}, {}>, dim3(unsigned(ks_blocks({}, {}, {} * int64_t(ks_multiprocessors())))), dim3({}), {}, "
-        "ks_stream, {})",
-        name_, index, vector, edge,
-        fmt::format("({0} + {1} - 1) / {1}{2}", extent_, vector, others_.empty() ? "" : " * (" + p_.product(others_) + ")"),
-        choice_.threads * choice_.items, blocks_per_multiprocessor(), choice_.threads, p_.rows.search ? "shared_bytes" : "0", arguments());
-  });
+  if (!p_.rows.search) {
+    choose([&](const std::string& index, std::int64_t vector, const std::string& edge) {
+      return start_map(fmt::format("{}, {}, {}", index, vector, edge), vector, "0");
+    });
+  } else {
+    const std::string borders = p_.class_extent(p_.rows.search->count_class);
+    for (const int levels : search_levels()) {
+      if (levels > 0) out_.open(fmt::format("if (ks_search_levels({}) == {})", borders, levels));
+      choose([&](const std::string& index, std::int64_t vector, const std::string& edge) {
+        return start_map(fmt::format("{}, {}, {}, {}", index, vector, edge, levels), vector,
+                         fmt::format("ks_counter<{}>::bytes({})", levels, borders));
+      });
+      if (levels > 0) out_.close();
+    }
+  }
   out_.close();
 }
 
+std::string across_writer::start_map(const std::string& kernel, std::int64_t vector, const std::string& shared_bytes) const {
+  const std::string packs =
+      fmt::format("({0} + {1} - 1) / {1}{2}", extent_, vector, others_.empty() ? "" : " * (" + p_.product(others_) + ")");
+  return fmt::format(
+      "ks_start({}_map_kernel<{}>, dim3(unsigned(ks_blocks({}, {}, {} * int64_t(ks_multiprocessors())))), dim3({}), {}, ks_stream, {})",
+      name_, kernel, packs, choice_.threads * choice_.items, blocks_per_multiprocessor(), choice_.threads, shared_bytes, arguments());
+}
+
+std::vector<int> across_writer::search_levels() const {
+  constexpr int most_levels = 8;
+  constexpr std::size_t most_copies = 2;
+  std::vector<int> all;
+  const auto counted = static_cast<std::size_t>(p_.rows.search->count_class);
+  for (const workload& w : p_.flat.workloads) {
+    const auto borders = static_cast<std::uint64_t>(extent_of(p_.flat.statements[0].variables[counted].extent, w.axes));
+    const int levels = static_cast<int>(std::bit_width(borders));
+    if (levels > 0 && levels <= most_levels && all.size() < most_copies && std::find(all.begin(), all.end(), levels) == all.end())
+      all.push_back(levels);
+  }
+  all.push_back(0);
+  return all;
+}
+
 std::int64_t across_writer::blocks_per_multiprocessor() const {
-  constexpr std::int64_t many = 4096, resident_threads = 2048;
-  return p_.rows.search ? resident_threads / choice_.threads : many;
+  // Blocks that plant a tree are few, but more than run at once: multiprocessors aren't equally fast.
+  constexpr std::int64_t many = 4096, planting_threads = 8192;
+  return p_.rows.search ? planting_threads / choice_.threads : many;
 }
 
 std::optional<int> across_lane(const simt_program& p) {

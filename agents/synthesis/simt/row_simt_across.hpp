@@ -101,7 +101,13 @@ class across_writer {
 
   void map_launcher();
 
-  /// Many short blocks balance better than few long ones; those that plant a tree first are as many as run at once.
+  /// The launch of the map kernel with these template arguments.
+  std::string start_map(const std::string& kernel, std::int64_t vector, const std::string& shared_bytes) const;
+
+  /// Levels that searches of the workloads' borders take, as far as they have a kernel of their own, then 0: any number.
+  std::vector<int> search_levels() const;
+
+  /// Many short blocks balance better than few long ones; those that plant a tree first are a few times as many as run at once.
   std::int64_t blocks_per_multiprocessor() const;
 
   // ---- reductions in the thread ----
@@ -117,11 +123,23 @@ class across_writer {
 
   void load_packs(lane_code& code, const std::vector<int>& statements, const std::string& suffix);
 
+  /// The condition, the same for all rows of a pack, under which any of the statements looks at the pack's elements; empty: always.
+  std::string wanted_when(const lane_code& code, const std::vector<int>& statements, const pack& k) const;
+
   std::string next_suffix(const std::string& suffix);
 
   std::vector<int> statements_of(const row::sweep& w) const;
 
   void sweep(lane_code& code, const row::sweep& w);
+  std::string sweep_begin(const row::sweep& w, std::size_t loop) const;
+  std::string sweep_step(const row::sweep& w, std::size_t loop) const;
+
+  /// The rows of the pack at one step of the sweep, whose loads are done.
+  void sweep_lanes(lane_code& code, const row::sweep& w);
+
+  /// Several steps of the innermost loop at a time: first all conditions, then all loads that are wanted, then the rows.
+  bool loads_are_conditional(const lane_code& code, const row::sweep& w) const;
+  void staged_steps(lane_code& code, const row::sweep& w, const std::string& c, const std::string& extent, const std::string& stride);
 
   /// The loop that slices and blocks share: the longest one.
   std::size_t shared_loop(const row::sweep& w) const;

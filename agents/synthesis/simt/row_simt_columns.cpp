@@ -74,48 +74,6 @@ std::vector<int> across_writer::statements_of(const row::sweep& w) const {
   return {all.begin(), all.end()};
 }
 
-void across_writer::sweep(lane_code& code, const row::sweep& w) {
-  std::string title;
-  for (const int i : w.sinks) title += (title.empty() ? "// " : "; ") + p_.at(i).text;
-  out_.line(title);
-  for (const int i : w.sinks)
-    if (p_.at(i).kind == row::role::reduce) {
-      const accumulator a = accumulator_of(p_, code, i);
-      out_.line(fmt::format("{} {}[kVector];", a.type, part_name(i)));
-      out_.line("#pragma unroll");
-      out_.line(fmt::format("for (int l = 0; l < kVector; ++l) {}[l] = {};", part_name(i), a.initial));
-    }
-  for (std::size_t k = 0; k < w.over.size(); ++k) {
-    const std::string c = p_.class_name(w.over[k]);
-    const bool shared = k == shared_loop(w);
-    if (k + 1 == w.over.size()) out_.line("#pragma unroll 4");
-    const std::string from = !shared ? "0" : splits_ > 1 ? "ks_ix(blockIdx.y) * kSlices + slice" : "slice";
-    const std::string step = !shared ? "1" : splits_ > 1 ? "kSlices * ks_ix(gridDim.y)" : "kSlices";
-    out_.open(fmt::format("for (ks_ix {0} = {1}; {0} < {2}; {0} += {3})", c, from, p_.class_extent(w.over[k]), step));
-  }
-  const std::vector<int> here = statements_of(w);
-  load_packs(code, here, "");
-  open_lanes();
-  for (const int i : here) {
-    if (p_.at(i).kind == row::role::reduce) {
-      for (const std::string& line : take_in(p_, code, i, part_name(i) + "[l]")) out_.line(line);
-      continue;
-    }
-    define(code, i, map_name(i));
-    if (p_.at(i).stored && std::find(w.sinks.begin(), w.sinks.end(), i) != w.sinks.end()) {
-      out_.open("if (live)");
-      put_lane(code, i, map_name(i));
-      out_.close();
-    }
-  }
-  for (std::size_t k = 0; k <= w.over.size(); ++k) out_.close();
-  code.forget_elements();
-  for (const int i : w.needed)
-    if (p_.at(i).kind != row::role::reduce) code.forget(i);
-  for (const int i : w.sinks)
-    if (p_.at(i).kind == row::role::reduce) merge_slices(code, i);
-}
-
 std::size_t across_writer::shared_loop(const row::sweep& w) const {
   std::size_t best = 0;
   for (std::size_t k = 1; k < w.over.size(); ++k)

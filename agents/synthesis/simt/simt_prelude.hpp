@@ -8,6 +8,7 @@
 // "vectors"
 //   ks_pack<T, V>: V elements, aligned to their size up to 16 bytes. ks_load<V, kStream>(const T*), ks_store<V, kStream>(T*, pack): whole
 //   aligned packs. ks_fetch, ks_put<V, kEdge, kStream>: packs whose elements first .. first + V - 1 may lie outside of [0, extent).
+//   ks_fetch_ahead<V, kEdge>: the same into the thread's own shared memory while it goes on, there after ks_wait_ahead().
 // "fast"
 //   ks_fast_exp, ks_fast_log, ks_fast_pow, ks_fast_tanh, ks_fast_erf, ks_fast_sigmoid on floats by the hardware's approximations: within a
 //   few parts in 10^7 of 1, or of the result where the argument's size is moderate; infinities and NaN as the accurate ones have them.
@@ -15,8 +16,9 @@
 //   ks_reduce<kThreads>(value, merge): over kThreads neighbouring threads (a power of two up to 32, or the whole block), to all of them.
 //   ks_scan<kThreads>(value, identity, merge, &total): exclusive, in thread order. ks_position<T>: a value and where it stands.
 // "search"
-//   ks_plant(borders, count, shared bytes) -> ks_tree: a search tree of the borders in shared memory, in any order they come;
-//   ks_tree::count<kStrict>(x): how many borders are at or below x (strict: below). ks_tree_bytes(count): shared memory it takes.
+//   ks_counter<kLevels>::plant(borders, count, shared memory): fewer than 2^kLevels borders (0: any number) in shared memory, in any order
+//   they come; count<kStrict>(x, below): how many are at or below each x (strict: below). bytes(count): shared memory it takes.
+//   ks_search_levels(count): the fewest levels.
 #pragma once
 
 #include <set>

@@ -58,42 +58,24 @@ __device__ __forceinline__ float ks_fast_erf(float x) {
 
 const std::string_view simt_search_text =
     R"kernel(// ---- counting borders by search ----
-// A complete binary tree in breadth-first order: neighbouring threads that look at one level read different banks.
-struct ks_tree {
-  const float* nodes;  // nodes[1 ... 2^levels - 1]
-  int levels, size;    // borders that aren't NaN
-
-  // Several values step down side by side.
-  template <bool kStrict, int V>
-  __device__ __forceinline__ void count(const float (&x)[V], int (&below)[V]) const {
-    int at[V];
-#pragma unroll
-    for (int l = 0; l < V; ++l) at[l] = 1;
-    for (int level = 0; level < levels; ++level) {
-#pragma unroll
-      for (int l = 0; l < V; ++l) at[l] = 2 * at[l] + int(kStrict ? nodes[at[l]] < x[l] : nodes[at[l]] <= x[l]);
-    }
-#pragma unroll
-    for (int l = 0; l < V; ++l) {
-      const int place = at[l] - (1 << levels);
-      below[l] = place < size ? place : size;  // nodes behind the last border hold infinity
-    }
-  }
+// Borders that aren't NaN, in ascending order.
+struct ks_borders {
+  const float* sorted;
+  int size;
 };
-
-KS_BOTH int ks_tree_levels(int64_t count) {
+KS_BOTH size_t ks_borders_bytes(int64_t count) { return (2 * size_t(count) + 2) * sizeof(float); }
+// Levels of a search tree that counts up to 2^levels - 1 borders.
+KS_BOTH int ks_search_levels(int64_t count) {
   int levels = 0;
   while ((int64_t(1) << levels) <= count) ++levels;
   return levels;
 }
-KS_BOTH size_t ks_tree_bytes(int64_t count) { return (size_t(2) * size_t(count) + (size_t(1) << ks_tree_levels(count)) + 4) * sizeof(float); }
 
 // All threads of the block must call it.
 template <class T>
-__device__ ks_tree ks_plant(const T* borders, int count, unsigned char* shared) {
-  float *const raw = reinterpret_cast<float*>(shared), *const sorted = raw + count, *const nodes = sorted + count;
-  const int levels = ks_tree_levels(count);
-  int* const flags = reinterpret_cast<int*>(nodes + (1 << levels));  // out of order, NaNs
+__device__ ks_borders ks_order(const T* borders, int count, unsigned char* shared) {
+  float *const raw = reinterpret_cast<float*>(shared), *const sorted = raw + count;
+  int* const flags = reinterpret_cast<int*>(sorted + count);  // out of order, NaNs
   const int threads = int(blockDim.x);
   if (threadIdx.x == 0) flags[0] = flags[1] = 0;
   for (int i = int(threadIdx.x); i < count; i += threads) raw[i] = to_float(borders[i]);
@@ -103,29 +85,110 @@ __device__ ks_tree ks_plant(const T* borders, int count, unsigned char* shared) 
     if (raw[i] != raw[i]) flags[0] = 1;
   }
   __syncthreads();
-  const bool in_order = flags[0] == 0;
-  if (!in_order) {
-    for (int i = int(threadIdx.x); i < count; i += threads) {
-      int rank = 0, missing = 0;
-      for (int j = 0; j < count; ++j) {
-        rank += int(raw[j] < raw[i] || (raw[j] == raw[i] && j < i));
-        missing += int(raw[j] != raw[j]);
-      }
-      if (raw[i] == raw[i]) sorted[rank] = raw[i];
-      if (i == 0) flags[1] = missing;
+  if (flags[0] == 0) return {raw, count};
+  for (int i = int(threadIdx.x); i < count; i += threads) {
+    int rank = 0, missing = 0;
+    for (int j = 0; j < count; ++j) {
+      rank += int(raw[j] < raw[i] || (raw[j] == raw[i] && j < i));
+      missing += int(raw[j] != raw[j]);
     }
-    __syncthreads();
-  }
-  const int size = count - flags[1];
-  for (int at = 1 + int(threadIdx.x); at < (1 << levels); at += threads) {
-    int depth = 0;
-    while ((at >> depth) > 1) ++depth;
-    const int place = ((at - (1 << depth)) << (levels - depth)) + (1 << (levels - depth - 1)) - 1;
-    nodes[at] = place < size ? (in_order ? raw : sorted)[place] : INFINITY;
+    if (raw[i] == raw[i]) sorted[rank] = raw[i];
+    if (i == 0) flags[1] = missing;
   }
   __syncthreads();
-  return {nodes, levels, size};
+  return {sorted, count - flags[1]};
 }
+
+template <bool kStrict>
+__device__ __forceinline__ bool ks_below(float border, float x) { return kStrict ? border < x : border <= x; }
+
+// Up to 2^kLevels - 1 borders: in order, a copy for each bank of shared memory, so that no thread of a warp waits for another's bank, and
+// the first levels of the search out of registers. NaN stands behind the last border, which is below nothing.
+template <int kLevels>
+struct ks_counter {
+  static constexpr int banks = 32, top_levels = kLevels < 3 ? 0 : 3;
+  const char* mine;
+  float top[8];
+
+  static KS_BOTH size_t bytes(int64_t count) { return (size_t(banks) << kLevels) * sizeof(float) + ks_borders_bytes(count); }
+
+  // All threads of the block must call it.
+  template <class T>
+  __device__ __forceinline__ void plant(const T* borders, int count, unsigned char* shared) {
+    float* const copies = reinterpret_cast<float*>(shared);
+    const ks_borders all = ks_order(borders, count, shared + (size_t(banks) << kLevels) * sizeof(float));
+    const auto border = [&](int place) { return place < all.size ? all.sorted[place] : NAN; };
+    for (int i = int(threadIdx.x); i < (banks << kLevels); i += int(blockDim.x)) copies[i] = border(i / banks);
+#pragma unroll
+    for (int i = 1; i < 8; ++i) {
+      const int depth = i >= 4 ? 2 : i >= 2 ? 1 : 0;
+      top[i] = top_levels > 0 ? border((2 * (i - (1 << depth)) + 1) * (1 << (kLevels - 1)) / (1 << depth) - 1) : NAN;
+    }
+    mine = reinterpret_cast<const char*>(copies + int(threadIdx.x) % banks);
+    __syncthreads();
+  }
+
+  // Several values step down side by side.
+  template <bool kStrict, int V>
+  __device__ __forceinline__ void count(const float (&x)[V], int (&below)[V]) const {
+    constexpr int stride = banks * int(sizeof(float));
+#pragma unroll
+    for (int l = 0; l < V; ++l) {
+      below[l] = 0;
+      if (top_levels == 0) continue;
+      const bool right = ks_below<kStrict>(top[1], x[l]);
+      const bool next = ks_below<kStrict>(right ? top[3] : top[2], x[l]);
+      const float low = right ? top[6] : top[4], high = right ? top[7] : top[5];
+      const bool last = ks_below<kStrict>(next ? high : low, x[l]);
+      below[l] = stride * ((right ? 1 << (kLevels - 1) : 0) + (next ? 1 << (kLevels - 2) : 0) + (last ? 1 << (kLevels - 3) : 0));
+    }
+#pragma unroll
+    for (int level = top_levels; level < kLevels; ++level) {
+      const int half = stride << (kLevels - 1 - level);
+#pragma unroll
+      for (int l = 0; l < V; ++l)
+        if (ks_below<kStrict>(*reinterpret_cast<const float*>(mine + below[l] + half - stride), x[l])) below[l] += half;
+    }
+#pragma unroll
+    for (int l = 0; l < V; ++l) below[l] /= stride;
+  }
+};
+
+// Any number of borders: a complete binary tree in breadth-first order; neighbouring threads that look at one level read different banks.
+template <>
+struct ks_counter<0> {
+  const float* nodes;  // nodes[1 ... 2^levels - 1]
+  int levels;
+
+  static KS_BOTH size_t bytes(int64_t count) { return (size_t(1) << ks_search_levels(count)) * sizeof(float) + ks_borders_bytes(count); }
+
+  template <class T>
+  __device__ __forceinline__ void plant(const T* borders, int count, unsigned char* shared) {
+    levels = ks_search_levels(count);
+    float* const places = reinterpret_cast<float*>(shared);
+    const ks_borders all = ks_order(borders, count, shared + (size_t(1) << levels) * sizeof(float));
+    for (int at = 1 + int(threadIdx.x); at < (1 << levels); at += int(blockDim.x)) {
+      int depth = 0;
+      while ((at >> depth) > 1) ++depth;
+      const int place = ((at - (1 << depth)) << (levels - depth)) + (1 << (levels - depth - 1)) - 1;
+      places[at] = place < all.size ? all.sorted[place] : NAN;
+    }
+    nodes = places;
+    __syncthreads();
+  }
+
+  template <bool kStrict, int V>
+  __device__ __forceinline__ void count(const float (&x)[V], int (&below)[V]) const {
+#pragma unroll
+    for (int l = 0; l < V; ++l) below[l] = 1;
+    for (int level = 0; level < levels; ++level) {
+#pragma unroll
+      for (int l = 0; l < V; ++l) below[l] = 2 * below[l] + int(ks_below<kStrict>(nodes[below[l]], x[l]));
+    }
+#pragma unroll
+    for (int l = 0; l < V; ++l) below[l] -= 1 << levels;
+  }
+};
 )kernel";
 
 }  // namespace kernsmith::agents::simt

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "agents/synthesis/row_grammar_range.hpp"
 #include "agents/synthesis/simt/simt_prelude.hpp"
 
 namespace kernsmith::agents::simt {
@@ -107,11 +108,28 @@ bool in_memory(const simt_program& p, int tensor) {
   return writer < 0 || p.at(writer).stored;
 }
 
+/// Counts that other groups leave in memory take 64 bits there but stay below 2^31, which float arithmetic rounds like anything else: they
+/// alone are no reason for doubles. (Integers are computed in 64 bits here in any case.)
+bool is_wide_beside_counts(const row::row_program& rows) {
+  tensor_ir narrowed = *rows.ir;
+  for (const statement& s : narrowed.statements) {
+    const expression& root = s.nodes[static_cast<std::size_t>(s.root)];
+    tensor_declaration& t = narrowed.tensors[static_cast<std::size_t>(s.target)];
+    const bool counts = root.kind == expression_kind::reduce && root.reducer == reduction::sum &&
+                        s.nodes[static_cast<std::size_t>(root.arguments[0])].type == value_class::boolean;
+    if (counts && t.type == dtype::i64 && t.role == tensor_role::intermediate && rows.written_by(s.target) < 0) t.type = dtype::i32;
+  }
+  row::row_program with_counts = rows;
+  with_counts.ir = &narrowed;
+  return row::needs_wide_lanes(with_counts).value_or(true);
+}
+
 }  // namespace
 
 std::optional<simt_program> analyse_simt(const tensor_ir& ir, const fusion_group& group) {
   std::optional<row::row_program> rows = row::analyse(ir, group);
   if (!rows) return std::nullopt;
+  rows->wide = rows->wide && is_wide_beside_counts(*rows);
   return flattener(std::move(*rows)).run();
 }
 
