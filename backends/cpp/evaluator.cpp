@@ -369,7 +369,7 @@ result<memory::control_result> cpu_evaluator::control() {
   limits.kernel_s = control_kernel_s;
   limits.slowest_paired_ns = std::numeric_limits<double>::infinity();
   limits.least_blocks = control_blocks;
-  limits.launches = control_launches;
+  limits.launches = {control_launches, control_launches};
   champion none;
   auto m = measure_workload(*bench_, **w, *process, again, none, limits, 0);
   if (!m) return tl::unexpected(m.error());

@@ -25,7 +25,7 @@ struct timing_limits {
   int least_blocks = 4, most_blocks = 40;
   double relative_width = 0.02;
   double slowest_paired_ns = 40e6;  ///< a baseline call above this is not interleaved
-  int launches = 1;
+  harness::launch_plan launches;
   bool cold = false;
   bool stops_early = false;     ///< a few samples will do for what is far slower than the best so far
   bool samples_outputs = true;  ///< large outputs of timed calls are compared in part

@@ -25,7 +25,8 @@ result<bool> candidate_checks::took_too_much(std::size_t free_before, memory::ev
   auto now = bench_.on()->free_bytes();
   if (!now) return tl::unexpected(now.error());
   const auto limit = static_cast<std::size_t>(bench_.options().memory_limit_bytes);
-  if (free_before <= *now || free_before - *now <= limit) return false;
+  // The next candidate's runner may have been set up meanwhile.
+  if (free_before <= *now || free_before - *now <= limit + bench_.runner_bytes()) return false;
   e.outcome = "resource_limit";
   e.detail = fmt::format("took {} MiB of device memory; the limit is {} MiB", (free_before - *now) >> 20, limit >> 20);
   return true;

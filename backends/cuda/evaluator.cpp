@@ -129,7 +129,8 @@ result<void> device_evaluator::admit() {
     work_.push_back(cpp::work_of(bench_->subject(), w->main.axes));
     work_.back().floor_ns = floor_of(work_.back());
   }
-  return check_null_candidates(*bench_);
+  if (auto done = check_null_candidates(*bench_); !done) return done;
+  return bench_->weigh_runner();
 }
 
 /// Nothing below the stated precision inside the kernel: the error may not exceed a multiple of the baseline's own, nor of what storing the
@@ -164,10 +165,11 @@ result<void> device_evaluator::measure(const built_kernel& kernel, kernel_proces
   const std::size_t count = how == effort::quick ? 1 : bench_->workloads().size();
   const timing_limits limits = limits_for(how, count);
   std::vector<workload_measurement> measured;
+  bench_->settle_runners();
   for (std::size_t i = 0; i < count; ++i) {
     const double best = i < best_ratios_.size() ? best_ratios_[i] : 0;
     auto m = measure_workload(
-        *bench_, *bench_->workloads()[i], process, [&] { return bench_->start(kernel.library, false); }, limits, best);
+        *bench_, *bench_->workloads()[i], process, [&] { return bench_->start(kernel.library); }, limits, best);
     if (!m) return tl::unexpected(m.error());
     e.verification.timed_outputs += m->checked;
     if (candidate_checks::took_failure(m->failure, e)) return {};
@@ -281,7 +283,7 @@ result<memory::evaluation> device_evaluator::evaluate_on_device(const built_kern
     e.detail = kernel.detail;
     return e;
   }
-  auto process = bench_->start(kernel.library, false);
+  auto process = bench_->start(kernel.library);
   if (!process) {
     if (process.error().kind != fault::bad_request) return tl::unexpected(process.error());
     e.outcome = "build_failed";
@@ -289,6 +291,7 @@ result<memory::evaluation> device_evaluator::evaluate_on_device(const built_kern
     return e;
   }
   e.stage = "verify";
+  bench_->begin_runners(1);
   if (auto verified = checks_.verify(*process, how, e); !verified) return tl::unexpected(verified.error());
   if (!e.outcome.empty()) return e;
   auto conduct = checks_.conduct(*process, kernel);
@@ -324,14 +327,14 @@ result<memory::control_result> device_evaluator::control() {
     if (w->baselines.front().call_ns < quickest->baselines.front().call_ns) quickest = w.get();
   }
   trusted_kernel& baseline = bench_->baselines().front();
-  const auto again = [&] { return bench_->start(baseline.built.library, true); };
+  const auto again = [&] { return bench_->start(baseline.built.library); };
   auto process = again();
   if (!process) return tl::unexpected(process.error());
   timing_limits limits = limits_for(effort::search, 1);
   limits.kernel_s = control_kernel_s;
   limits.slowest_paired_ns = std::numeric_limits<double>::infinity();
   limits.least_blocks = control_blocks;
-  limits.launches = control_launches;
+  limits.launches = {control_launches, control_launches};
   limits.stops_early = false;
   auto m = measure_workload(*bench_, *quickest, *process, again, limits, 0);
   if (!m) return tl::unexpected(m.error());

@@ -7,8 +7,18 @@ namespace kernsmith::cuda {
 result<kernel_process> kernel_process::start(const harness::runner_options& options, kernel_clock& clock) {
   auto runner = harness::runner_client::start(options);
   if (!runner) return tl::unexpected(runner.error());
+  return around(std::move(*runner), clock);
+}
+
+result<kernel_process> kernel_process::start(harness::vacant_runner& runner, const std::filesystem::path& library, kernel_clock& clock) {
+  auto loaded = runner.load(library);
+  if (!loaded) return tl::unexpected(loaded.error());
+  return around(std::move(*loaded), clock);
+}
+
+kernel_process kernel_process::around(std::unique_ptr<harness::runner_client> runner, kernel_clock& clock) {
   kernel_process process;
-  process.runner_ = std::move(*runner);
+  process.runner_ = std::move(runner);
   process.clock_ = &clock;
   return process;
 }

@@ -1,6 +1,7 @@
 // A runner in device mode and the device buffers it has been told of.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +21,9 @@ using cpp::outcome_of;
 class kernel_process {
  public:
   [[nodiscard]] static result<kernel_process> start(const harness::runner_options& options, kernel_clock& clock);
+  /// In a runner that was begun before.
+  [[nodiscard]] static result<kernel_process> start(harness::vacant_runner& runner, const std::filesystem::path& library,
+                                                    kernel_clock& clock);
   /// Calls launch on each of `sets` in one batch; at the answer the process's whole context is idle. A set is made known at its first use
   /// and must outlive the process.
   [[nodiscard]] result<harness::call_result> call(const std::vector<device_buffers*>& sets, double timeout_s,
@@ -43,6 +47,7 @@ class kernel_process {
   [[nodiscard]] double empty_call_ns() { return runner_->empty_call_ns(); }
 
  private:
+  static kernel_process around(std::unique_ptr<harness::runner_client> runner, kernel_clock& clock);
   [[nodiscard]] result<int> number_of(const device_buffers& set);
   [[nodiscard]] result<harness::call_result> counted(harness::call_result answer);
 

@@ -100,22 +100,56 @@ std::uint64_t workbench::entropy() {
   return derive_seed(options_.seed, fmt::format("timed contents {}", entropy_calls_++));
 }
 
-result<kernel_process> workbench::start(const std::filesystem::path& library, bool trusted) {
+harness::runner_options workbench::runner() const {
   harness::runner_options runner;
-  runner.library = library;
   runner.cores = options_.cores;
-  runner.trusted = trusted;
   runner.accelerator = device_->access();
   runner.environment = device_->environment();
   runner.memory_limit_bytes = options_.memory_limit_bytes;
   const std::filesystem::path folder = device_->access().driver.parent_path();
   if (!folder.string().starts_with("/usr/") && !folder.string().starts_with("/lib")) runner.readable.push_back(folder);
-  return kernel_process::start(runner, clock_);
+  return runner;
+}
+
+result<kernel_process> workbench::start(const std::filesystem::path& library) {
+  while (!vacant_.empty()) {
+    harness::vacant_runner ready = std::move(vacant_.front());
+    vacant_.pop_front();
+    auto started = kernel_process::start(ready, library, clock_);
+    // What befell a runner before it had the library is nobody's doing: another is started.
+    if (started || started.error().kind == fault::bad_request) return started;
+  }
+  harness::runner_options options = runner();
+  options.library = library;
+  return kernel_process::start(options, clock_);
+}
+
+void workbench::begin_runners(std::size_t count) {
+  while (vacant_.size() < count) {
+    auto begun = harness::vacant_runner::begin(runner());
+    if (!begun) return;  // whoever needs one is told why
+    vacant_.push_back(std::move(*begun));
+  }
+}
+
+void workbench::settle_runners() {
+  std::erase_if(vacant_, [](harness::vacant_runner& runner) { return !runner.settle(); });
+}
+
+result<void> workbench::weigh_runner() {
+  const auto before = device_->free_bytes();
+  if (!before) return tl::unexpected(before.error());
+  begin_runners(vacant_.size() + 1);
+  settle_runners();
+  const auto after = device_->free_bytes();
+  if (!after) return tl::unexpected(after.error());
+  runner_bytes_ = *before - std::min(*before, *after);
+  return {};
 }
 
 result<kernel_process*> workbench::process_of(trusted_kernel& kernel) {
   if (!kernel.process || !kernel.process->alive()) {
-    auto started = start(kernel.built.library, true);
+    auto started = start(kernel.built.library);
     if (!started) return tl::unexpected(started.error());
     kernel.process = std::move(*started);
   }

@@ -2,6 +2,7 @@
 // cases with their expected outputs, timing buffers.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -77,7 +78,16 @@ class workbench {
   /// Null for CUDA.
   [[nodiscard]] const candidate_language* language() const { return language_.get(); }
   [[nodiscard]] double build_s() const;
-  [[nodiscard]] result<kernel_process> start(const std::filesystem::path& library, bool trusted);
+  /// In a runner that was begun before, where there is one.
+  [[nodiscard]] result<kernel_process> start(const std::filesystem::path& library);
+  /// Has so many runners set themselves up for the next start() calls, beside whatever goes on: a context takes 0.2 s. Returns at once.
+  void begin_runners(std::size_t count);
+  /// Waits until those do nothing more: before anything is timed.
+  void settle_runners();
+  /// Begins one on a device at rest, to see what its context takes.
+  [[nodiscard]] result<void> weigh_runner();
+  /// Device memory of one runner without buffers, in bytes.
+  [[nodiscard]] std::size_t runner_bytes() const { return runner_bytes_; }
   [[nodiscard]] result<kernel_process*> process_of(trusted_kernel& kernel);
 
   /// Fills inputs and has a reference compute what must come out: the host's on small shapes (the device's is then held against it) and
@@ -101,6 +111,7 @@ class workbench {
   [[nodiscard]] std::uint64_t entropy();
 
  private:
+  [[nodiscard]] harness::runner_options runner() const;
   workbench(const problem& p, evaluator_options options) : problem_(p), options_(std::move(options)) {}
   [[nodiscard]] result<void> load_trusted_code();
   [[nodiscard]] result<void> build_references();
@@ -125,6 +136,8 @@ class workbench {
   std::shared_ptr<const candidate_language> language_;
   std::optional<toolchain> toolchain_;
   kernel_clock clock_;
+  std::deque<harness::vacant_runner> vacant_;
+  std::size_t runner_bytes_ = 0;
   mutable std::mutex build_mutex_;
   double build_s_ = 0;
   std::uint64_t entropy_calls_ = 0;

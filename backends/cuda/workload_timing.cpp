@@ -195,7 +195,7 @@ timing_limits limits_for(effort how, std::size_t workloads) {
       limits.most_blocks = 25;
       limits.relative_width = 0.006;
       limits.slowest_paired_ns = 300e6;
-      limits.launches = 8;
+      limits.launches = {6, 12};
       limits.cold = true;
       limits.anchored = true;
       break;
@@ -231,12 +231,13 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
   parameters.relative_width = limits.relative_width;
   parameters.least_blocks = limits.least_blocks;
   parameters.most_blocks = limits.most_blocks;
-  parameters.most_s = limits.kernel_s / limits.launches;
+  parameters.most_s = limits.kernel_s / limits.launches.least;
   const harness::stopping_choice by_effort{harness::stopping_choice::kind::relative_width, limits.relative_width};
   const auto rule = harness::make_stopping_rule(bench.options().until.value_or(by_effort), parameters);
   m.stopping_rule = rule->describe();
-  for (int launch = 0; launch < limits.launches; ++launch) {
+  for (int launch = 0; harness::wants_launch(m, launch, limits.launches); ++launch) {
     if (launch > 0) {
+      bench.begin_runners(trusted->leg.timed ? 2 : 1);
       auto fresh = relaunch();
       if (!fresh) return tl::unexpected(fresh.error());
       candidate = std::move(*fresh);

@@ -16,7 +16,7 @@ struct timing_limits {
   int least_blocks = 4, most_blocks = 40;
   double relative_width = 0.02;
   double slowest_paired_ns = 40e6;  ///< a baseline call above this is not interleaved
-  int launches = 1;
+  harness::launch_plan launches;
   bool cold = false;
   bool stops_early = false;
   bool anchored = false;  ///< a last timed call is checked against the reference, whoever gave the expected outputs before

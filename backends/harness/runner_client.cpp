@@ -1,23 +1,12 @@
-#include "backends/harness/runner_client.hpp"
-
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <ctime>
-#include <map>
-#include <optional>
 
-#include "backends/harness/bounded_output.hpp"
-#include "backends/harness/control_channel.hpp"
-#include "backends/harness/find_runner.hpp"
-#include "backends/harness/how_it_ended.hpp"
-#include "backends/harness/openmp_environment.hpp"
-#include "backends/harness/sandbox_process.hpp"
+#include "backends/harness/sandboxed_runner.hpp"
 
 namespace kernsmith::harness {
 
@@ -32,9 +21,6 @@ constexpr double end_grace_s = 0.5;
 constexpr int empty_batches = 31;
 /// Output beyond this is a flood: the batch goes on, as its time is its own, until here.
 constexpr std::uint64_t max_output_bytes = std::uint64_t{1} << 30;
-constexpr std::int64_t runner_tmpfs_bytes = std::int64_t{64} << 20;
-/// Threads beyond the kernel's own: pools of libraries.
-constexpr int runner_threads_base = 256, runner_threads_per_core = 4;
 
 /// settle(): between two looks.
 constexpr long settle_look_ns = 10'000;
@@ -52,122 +38,7 @@ double now_ns() {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-class sandboxed_runner final : public runner_client {
- public:
-  static result<std::unique_ptr<runner_client>> start(const runner_options& options);
-
-  result<int> add_set(const buffer_set& set) override;
-  result<void> drop_sets() override;
-  call_result call(const std::vector<int>& sets, double timeout_s) override;
-  call_result call_in_stream(int others, int own, double timeout_s) override;
-  [[nodiscard]] bool alive() const override { return !death_; }
-  std::string output_tail() override;
-  [[nodiscard]] double cpu_ns() const override;
-  bool settle(double timeout_s) override;
-  bool freeze() override;
-  void thaw() override;
-  [[nodiscard]] std::string what_moved() const override;
-  [[nodiscard]] std::vector<executable_mapping> executable_mappings() const override;
-  double empty_call_ns() override;
-
- private:
-  /// Sends a request and waits for its answer. False: the runner has ended, and death_ tells how.
-  bool exchange(const request_message& request, std::uint64_t sequence, double timeout_s, answer_message& answer, double& wall_ns);
-  bool await(std::uint64_t sequence, double deadline_s, answer_message& answer);
-  bool take_messages(std::uint64_t sequence, answer_message& answer, bool& answered);
-  result<std::uint32_t> map(const mappable_buffer& buffer);
-  call_result run(wire::request_kind kind, const std::vector<int>& sets, std::size_t times, double timeout_s);
-  void look_at_usage();
-  void end_by_kill(call_status status, std::string detail);
-  void end_by_itself();
-
-  std::unique_ptr<sandbox_process> tree_;
-  control_channel channel_;
-  bounded_output output_;
-  bool output_open_ = true;
-  std::optional<call_result> death_;
-  std::optional<wire::answer_header> fault_;  ///< the first that was reported
-  int fault_messages_ = 0;
-  std::optional<std::string> load_error_;
-  std::map<const mappable_buffer*, std::uint32_t> buffers_;
-  std::vector<fenced_range> fences_;
-  std::size_t fixed_fences_ = 0;  ///< of the workspace: they stay when the sets are dropped
-  std::int64_t buffer_bytes_ = 0;
-  std::int64_t memory_limit_bytes_ = 0;
-  int max_threads_ = 0;
-  int sets_ = 0;
-  std::uint64_t sequence_ = 0;
-  double next_look_s_ = 0;
-  std::optional<clockid_t> cpu_clock_;
-  int pid_ = -1;  ///< of the runner itself, as seen outside
-  descriptor pidfd_;
-  bool frozen_ = false;
-  bool spins_ = false;  ///< while it waits for an answer
-  double cpu_at_freeze_ns_ = 0;
-  double empty_call_ns_ = 0;
-};
-
-result<std::unique_ptr<runner_client>> sandboxed_runner::start(const runner_options& options) {
-  auto program = find_runner();
-  if (!program) return tl::unexpected(program.error());
-  std::error_code failed;
-  const std::filesystem::path library = std::filesystem::canonical(options.library, failed);
-  if (failed) return fail(fault::bad_request, fmt::format("loading {}: {}", options.library.string(), failed.message()));
-  if (options.cores.empty()) return fail(fault::bug, "a runner was given no cores");
-  descriptor far_end;
-  auto channel = control_channel::make(far_end);
-  if (!channel) return tl::unexpected(channel.error());
-
-  sandbox_spec spec;
-  const std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads) : options.cores.size();
-  spec.command = {program->string(), library.string(), std::to_string(threads), std::to_string(options.workspace_bytes)};
-  if (!options.accelerator.driver.empty()) {
-    spec.command.push_back(options.accelerator.driver.string());
-    spec.command.push_back(std::to_string(options.accelerator.ordinal));
-    spec.devices = options.accelerator.nodes;
-  }
-  spec.read_only = options.readable;
-  spec.read_only_at = options.readable_at;
-  spec.scratch = options.scratch;
-  spec.read_only.push_back(*program);
-  spec.read_only.push_back(library);
-  spec.environment = {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C"}, {"HOME", "/tmp"}};
-  for (auto&& variable : openmp_environment(options.cores)) spec.environment.push_back(std::move(variable));
-  spec.environment.insert(spec.environment.end(), options.environment.begin(), options.environment.end());
-  spec.descriptors = {{far_end.get(), wire::control_descriptor}};
-  spec.tmpfs_bytes = runner_tmpfs_bytes;
-  spec.memory_limit_bytes = options.memory_limit_bytes;
-  spec.max_file_bytes = runner_max_file_bytes;
-  spec.max_processes = runner_threads_base + runner_threads_per_core * static_cast<int>(options.cores.size());
-  spec.may_fork = false;
-  spec.cores = options.cores;
-  auto tree = sandbox_process::start(spec);
-  if (!tree) return tl::unexpected(tree.error());
-  far_end.reset();
-
-  auto made = std::make_unique<sandboxed_runner>();
-  made->tree_ = std::move(*tree);
-  made->channel_ = std::move(*channel);
-  made->memory_limit_bytes_ = options.memory_limit_bytes;
-  made->spins_ = !options.accelerator.driver.empty();
-  made->max_threads_ = spec.max_processes;
-  answer_message loaded;
-  if (made->await(0, monotonic_s() + options.load_timeout_s, loaded)) {
-    made->fences_.push_back({loaded.header.value, options.workspace_bytes, "the workspace"});
-    made->fixed_fences_ = 1;
-    clockid_t clock{};
-    if (const auto pid = made->tree_->command_pid(); pid && ::clock_getcpuclockid(*pid, &clock) == 0) {
-      made->cpu_clock_ = clock;
-      made->pid_ = *pid;
-      made->pidfd_ = descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
-    }
-  } else if (made->load_error_) {
-    return fail(fault::bad_request, *made->load_error_);
-  } else if (made->death_->status == call_status::lost) {
-    return fail(fault::infrastructure, made->death_->detail);
-  }
-  return made;
-}
+}  // namespace
 
 bool sandboxed_runner::exchange(const request_message& request, std::uint64_t sequence, double timeout_s, answer_message& answer,
                                 double& wall_ns) {
@@ -479,12 +350,6 @@ double sandboxed_runner::empty_call_ns() {
   std::nth_element(times.begin(), times.begin() + empty_batches / 2, times.end());
   empty_call_ns_ = times[empty_batches / 2];
   return empty_call_ns_;
-}
-
-}  // namespace
-
-result<std::unique_ptr<runner_client>> runner_client::start(const runner_options& options) {
-  return sandboxed_runner::start(options);
 }
 
 }  // namespace kernsmith::harness

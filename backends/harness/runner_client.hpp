@@ -113,4 +113,26 @@ class runner_client {
   [[nodiscard]] virtual double empty_call_ns() = 0;
 };
 
+class sandboxed_runner;
+
+/// A runner that has everything but its library. On an accelerator that is most of what a start takes, and none of it needs to wait until
+/// the candidate is known. No candidate's code is in it before load().
+class vacant_runner {
+ public:
+  /// As runner_client::start(), but `options.library` is not looked at. Returns as soon as the process is there.
+  [[nodiscard]] static result<vacant_runner> begin(const runner_options& options);
+  vacant_runner(vacant_runner&&) noexcept;
+  vacant_runner& operator=(vacant_runner&&) noexcept;
+  ~vacant_runner();
+  /// Waits until it is set up, and so at rest. infrastructure when it ended instead.
+  [[nodiscard]] result<void> settle();
+  /// Loads `library` into it, once. Errors and dead clients are those of runner_client::start().
+  [[nodiscard]] result<std::unique_ptr<runner_client>> load(const std::filesystem::path& library);
+
+ private:
+  vacant_runner(std::unique_ptr<sandboxed_runner> runner, double load_timeout_s);
+  std::unique_ptr<sandboxed_runner> runner_;
+  double load_timeout_s_;
+};
+
 }  // namespace kernsmith::harness

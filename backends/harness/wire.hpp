@@ -28,6 +28,7 @@ enum class request_kind : std::uint32_t {
   /// Devices only. Two set numbers: on the stream, inputs of the first arrive late in the second, launch is called on the second, its
   /// outputs are copied to the first's. Answered like a call of one set.
   call_in_stream,
+  load,  ///< the path of a library, ended by a zero; only to a runner without one; answered `done`
 };
 
 struct request_header {
@@ -53,7 +54,7 @@ struct tensor_body {
 };
 
 enum class answer_kind : std::uint32_t {
-  loaded,       ///< the library is in place; sent once, unasked
+  loaded,       ///< the library is in place, or one is waited for; sent once, unasked
   load_failed,  ///< text: what the loader said; the runner ends
   done,
   refused,        ///< launch returned `code`

@@ -32,6 +32,13 @@ double progress_width(const measured_workload& m) {
   return quick_relative_width(own);
 }
 
+bool wants_launch(const measured_workload& m, int done, const launch_plan& plan) {
+  if (done < plan.least) return true;
+  if (done >= plan.most || !m.paired) return false;
+  const interval ci95 = estimate_ratio(m.blocks, 0).ci95;
+  return ci95.low <= 0 || ci95.high / ci95.low - 1 > plan.wide;
+}
+
 double entropy_of(const measured_workload& m, int launch) {
   std::vector<double> samples;
   for (const timing_block& block : m.blocks) {

@@ -37,6 +37,15 @@ void keep_block(sample_blocks& blocks, std::vector<double> samples);
 /// Do the samples so far show that it can't come near `best_ratio` (0: none)? `baseline` is compared with where unpaired.
 [[nodiscard]] bool hopeless(const measured_workload& m, const sample_blocks& baseline, double best_ratio);
 
+/// Process launches of a measurement: `least`, and one more at a time while the 95 % interval of the ratio is wider than `wide`.
+struct launch_plan {
+  int least = 1, most = 1;
+  double wide = 0.02;
+};
+/// Is one more launch wanted after `done` of them? Looks at how wide the interval is and never at where it lies, so that no verdict is
+/// waited for.
+[[nodiscard]] bool wants_launch(const measured_workload& m, int done, const launch_plan& plan);
+
 /// Fills `timing` and `ratio` from the samples.
 void summarise(measured_workload& m, const memory::axis_values& axes, double weight, const sample_blocks& baseline, std::uint64_t seed);
 /// Timing of a baseline from all of its samples.

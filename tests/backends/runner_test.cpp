@@ -308,3 +308,49 @@ TEST_CASE("the runner dies with its client") {
   }
   CHECK(children() == before);
 }
+
+TEST_CASE("a runner that was begun before its library was known is one like any other") {
+  runner_options options;
+  options.cores = fixtures::allowed_cores(1);
+  auto vacant = fixtures::value_of(vacant_runner::begin(options));
+  REQUIRE(vacant.settle());
+  REQUIRE(vacant.settle());  // twice is no harm
+  const auto client = fixtures::value_of(vacant.load(fixtures::built(fixtures::kernel_source(fixtures::doubling_body))));
+  const auto x = fixtures::value_of(shared_buffer::create("x", 400, guard_side::after));
+  const auto y = fixtures::value_of(shared_buffer::create("y", 400, guard_side::after));
+  for (int i = 0; i < 100; ++i) fixtures::one_kernel::floats(x)[i] = static_cast<float>(i);
+  buffer_set tensors;
+  tensors.inputs = {{&x, kernsmith::dtype::f32, {100}, false}};
+  tensors.outputs = {{&y, kernsmith::dtype::f32, {100}, true}};
+  tensors.axes = {100};
+  const int set = fixtures::value_of(client->add_set(tensors));
+  REQUIRE(client->call({set}, 20).status == call_status::ok);
+  CHECK(fixtures::one_kernel::floats(y)[99] == 198);
+  REQUIRE(client->freeze());
+  CHECK(client->stayed_frozen());
+}
+
+TEST_CASE("what can go wrong with a library that comes late") {
+  runner_options options;
+  options.cores = fixtures::allowed_cores(1);
+  {
+    auto vacant = fixtures::value_of(vacant_runner::begin(options));
+    const auto loaded = vacant.load("/nowhere/kernel.so");
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().kind == kernsmith::fault::bad_request);
+  }
+  {
+    auto vacant = fixtures::value_of(vacant_runner::begin(options));
+    const fixtures::temporary_folder folder;
+    std::ofstream(folder / "kernel.so") << "no library";
+    const auto loaded = vacant.load(folder / "kernel.so");
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().kind == kernsmith::fault::bad_request);
+    CHECK(loaded.error().message.find("kernel.so") != std::string::npos);
+  }
+  auto vacant = fixtures::value_of(vacant_runner::begin(options));
+  const auto client = fixtures::value_of(vacant.load(
+      fixtures::built(fixtures::kernel_source(fixtures::doubling_body, "static int at_load = [] { abort(); return 0; }();\n"))));
+  CHECK_FALSE(client->alive());
+  CHECK(client->call({}, 1).status == call_status::crashed);
+}

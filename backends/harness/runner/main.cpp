@@ -2,6 +2,7 @@
 //
 //     kernsmith-runner LIBRARY THREADS WORKSPACE_BYTES                    on the host
 //     kernsmith-runner LIBRARY THREADS WORKSPACE_BYTES DRIVER ORDINAL     on a CUDA device
+//                      LIBRARY may be "-": the verifier names it later
 //     kernsmith-runner probe NAME [ARGUMENT...]          what the sandbox's self-test runs
 //     kernsmith-runner opencl [SOURCE]                   compiles OpenCL programs (opencl_build.hpp)
 //     kernsmith-runner profile MANIFEST REPORT           what profilers are wrapped around (profile_driver.hpp)
@@ -111,6 +112,20 @@ void call_batch(const message& request, tensor_store& store, memory_space& space
   answer(header, std::as_bytes(std::span(times, header.count)));
 }
 
+/// Waits until the verifier names the library.
+launch_function load_what_is_named() {
+  const message request = receive();
+  const std::string path(reinterpret_cast<const char*>(request.body.data()), request.body.size());
+  if (request.header.kind != wire::request_kind::load || path.empty() || path.back() != '\0')
+    give_up(wire::answer_kind::broken, "a runner without a library was asked for something else");
+  const launch_function launch = load(path.c_str());
+  wire::answer_header done{};
+  done.kind = wire::answer_kind::done;
+  done.sequence = request.header.sequence;
+  answer(done);
+  return launch;
+}
+
 [[noreturn]] void serve(memory_space& space, launch_function launch, const ks_launch& context) {
   tensor_store store(space);
   for (;;) {
@@ -125,6 +140,8 @@ void call_batch(const message& request, tensor_store& store, memory_space& space
       case wire::request_kind::call_in_stream:
         call_in_stream(request, store, space, launch, context);
         continue;
+      case wire::request_kind::load:
+        give_up(wire::answer_kind::broken, "there is a library already");
       case wire::request_kind::map_buffer:
         header.value = store.map(request);
         break;
@@ -159,10 +176,12 @@ int main(int argc, char** argv) {
   context.workspace_bytes = std::strtoull(argv[3], nullptr, 10);
   const auto space = on_device ? cuda_memory(argv[4], static_cast<int>(std::strtol(argv[5], nullptr, 10))) : host_memory();
   space->prepare(context);
-  const auto launch = load(argv[1]);
+  const bool waits = std::strcmp(argv[1], "-") == 0;
+  launch_function launch = waits ? nullptr : load(argv[1]);
   wire::answer_header loaded{};
   loaded.kind = wire::answer_kind::loaded;
   loaded.value = reinterpret_cast<std::uint64_t>(context.workspace);
   answer(loaded);
+  if (waits) launch = load_what_is_named();
   serve(*space, launch, context);
 }
