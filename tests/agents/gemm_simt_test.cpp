@@ -168,22 +168,24 @@ TEST_CASE("schedules of warps fit, and normalising twice changes nothing") {
 }
 
 TEST_CASE("products of warps are right where warps are emulated") {
-  const std::vector<std::vector<std::int64_t>> shapes = {{1, 1, 1}, {70, 90, 40}, {33, 136, 72}};
-  check_emulated(product("bf16", "bf16", "bf16", "M=70 N=90 K=40"), shapes, 1);
-  check_emulated(small_problem("M=40 N=50 K=30", "in a f16[K,M]\nin b f16[N,K]\nin bias f32[N]\nout c f32[M,N]",
-                               "c[m,n] = max(sum(k: a[k,m] * b[n,k]) + bias[n], 0)"),
-                 shapes, 1);
-  check_emulated(product("f64", "f64", "f64", "M=70 N=90 K=40"), shapes, 1);
-  check_emulated(small_problem("M=40 N=50 K=30", "in a f64[K,M]\nin b f32[N,K]\nin s f64[N]\nout c f64[M,N]",
-                               "c[m,n] = s[n] * sum(k: a[k,m] * b[n,k])"),
-                 shapes, 1);
-  check_emulated(product("f32", "f32", "f32", "M=70 N=90 K=40"), {{1, 1, 1}, {70, 90, 40}}, 0);
-  check_emulated(
-      small_problem("M=40 N=50 K=30", "in a i8[M,K]\nin b u8[K,N]\nout c i32[M,N]", "c[m,n] = i32(sum(k: i32(a[m,k]) * i32(b[k,n])))"),
-      {{1, 1, 1}, {40, 50, 30}, {33, 70, 48}}, 1);
-  check_emulated(small_problem("B=2 S=20 T=40 H=3 D=24", "in q bf16[B,S,H,D]\nin k bf16[B,T,H,D]\nout c f32[B,H,S,T]",
-                               "c[b,h,s,t] = 0.125 * sum(d: q[b,s,h,d] * k[b,t,h,d])"),
-                 {{1, 1, 1, 1, 1}, {2, 20, 40, 3, 24}}, 0);
+  const auto check = [](const problem& p, const std::vector<std::vector<std::int64_t>>& shapes, int random_count) {
+    check_emulated(p, shapes, random_count, {}, {.architecture = "sm_80"});
+  };
+  const std::vector<std::vector<std::int64_t>> shapes = {{1, 1, 1}, {70, 90, 40}, {17, 40, 648}};  // the last: deeper than a ring
+  check(product("bf16", "bf16", "bf16", "M=70 N=90 K=40"), shapes, 1);
+  check(small_problem("M=40 N=50 K=30", "in a f16[K,M]\nin b f16[N,K]\nin bias f32[N]\nout c f32[M,N]",
+                      "c[m,n] = max(sum(k: a[k,m] * b[n,k]) + bias[n], 0)"),
+        shapes, 1);
+  check(product("f64", "f64", "f64", "M=70 N=90 K=40"), shapes, 1);
+  check(small_problem("M=40 N=50 K=30", "in a f64[K,M]\nin b f32[N,K]\nin s f64[N]\nout c f64[M,N]",
+                      "c[m,n] = s[n] * sum(k: a[k,m] * b[n,k])"),
+        shapes, 1);
+  check(product("f32", "f32", "f32", "M=70 N=90 K=40"), {{1, 1, 1}, {70, 90, 40}}, 0);
+  check(small_problem("M=40 N=50 K=30", "in a i8[M,K]\nin b u8[K,N]\nout c i32[M,N]", "c[m,n] = i32(sum(k: i32(a[m,k]) * i32(b[k,n])))"),
+        {{1, 1, 1}, {40, 50, 30}, {33, 70, 48}}, 1);
+  check(small_problem("B=2 S=20 T=40 H=3 D=24", "in q bf16[B,S,H,D]\nin k bf16[B,T,H,D]\nout c f32[B,H,S,T]",
+                      "c[b,h,s,t] = 0.125 * sum(d: q[b,s,h,d] * k[b,t,h,d])"),
+        {{1, 1, 1, 1, 1}, {2, 20, 40, 3, 24}}, 0);
 }
 
 TEST_CASE("operands are read where they lie only when the copy engine can") {

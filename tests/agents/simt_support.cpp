@@ -143,7 +143,7 @@ std::string compile_hip_with_nvcc(const std::string& source) {
 
 void check_emulated(const problem& p, const std::vector<std::vector<std::int64_t>>& shapes, int random_count, const run_options& options,
                     const emulated_device& device) {
-  const std::unique_ptr<generator> g = device.language == simt::dialect::hip ? hip_generator(p) : cuda_generator(p, "sm_80");
+  const std::unique_ptr<generator> g = device.language == simt::dialect::hip ? hip_generator(p) : cuda_generator(p, device.architecture);
   for (int n = 0; n <= random_count; ++n) {
     const assignment chosen =
         n == 0 ? preferred_assignment(g->space()) : random_assignment(*g, options.seed * 1000 + static_cast<std::uint64_t>(n));

@@ -14,7 +14,7 @@ namespace kernsmith::agents::testing {
 /// A problem of docs/examples/ or docs/examples/gpu/ by its file name.
 [[nodiscard]] problem example_problem(const std::string& file);
 
-/// The rules for CUDA on a device like sm_90. On an older architecture no source uses what the emulation lacks: the units of sm_90.
+/// The rules for CUDA on a device like sm_90. On an older architecture no source uses what the emulation lacks: the units of sm_90a.
 [[nodiscard]] std::unique_ptr<generator> cuda_generator(const problem& p, const std::string& architecture = "sm_90a");
 
 /// The rules for HIP.
@@ -23,7 +23,8 @@ namespace kernsmith::agents::testing {
 /// What sources are emitted for and emulated as.
 struct emulated_device {
   simt::dialect language = simt::dialect::cuda;
-  int warp = 32;  ///< threads of a warp, or of a wave
+  int warp = 32;                       ///< threads of a warp, or of a wave
+  const char* architecture = "sm_75";  ///< CUDA; tensor cores (sm_80) take long to emulate
 };
 
 /// g++'s shared object of a source with the emulated runtime; equal sources compile once for a device.
@@ -42,7 +43,7 @@ struct emulated_device {
 [[nodiscard]] std::string compile_hip_with_nvcc(const std::string& source);
 
 /// doctest CHECKs that the preferred assignment and `random_count` random ones are right under emulation for every entry of `shapes`.
-/// Sources that use tensor cores are left out: nothing here stands in for those.
+/// Sources for the units of sm_90a are left out: nothing here stands in for those.
 void check_emulated(const problem& p, const std::vector<std::vector<std::int64_t>>& shapes, int random_count,
                     const run_options& options = {}, const emulated_device& device = {});
 

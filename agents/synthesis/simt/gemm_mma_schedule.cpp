@@ -1,6 +1,7 @@
 #include "agents/synthesis/simt/gemm_mma_schedule.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -24,7 +25,7 @@ int registers_of(const gemm_plan& plan, const gemm_schedule& s) {
   const int sums = s.warp_m * s.warp_n / 32 * words * (s.promote > 0 ? 2 : 1);
   const int operands =
       plan.wide() ? (s.warp_m / 16 * s.step_k(plan) / 2 + s.warp_n / 8 * s.step_k(plan) / 4) * words : s.warp_m / 16 * 4 + s.warp_n / 8 * 2;
-  return sums + 2 * operands + other_registers;
+  return sums + 2 * operands + other_registers * (plan.emulated() ? 2 : 1);  // emulation: places of planes
 }
 
 /// Pieces of 16 bytes in the longest line of a tile: a thread copies pieces of one column.
@@ -61,7 +62,7 @@ bool fits(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model
 double products_per_clock(const gemm_plan& plan, const simt_model& model) {
   const int capability = compute_capability(model);
   const bool large = capability == 80 || capability == 90 || capability == 100;
-  if (plan.wide()) return capability == 90 ? 128 : large ? 64 : 2;
+  if (plan.wide()) return capability == 90 ? 128 : large ? 64 : 2;  // sm_86, 89, 120: units of f64 are few
   const double half = capability == 90 ? 1270 : large ? 1024 : 512;
   return plan.element == matrix_element::integer8 ? 2 * half : half;
 }
@@ -106,38 +107,36 @@ std::vector<std::int64_t> mma_instructions(const simt_model& model) {
   return compute_capability(model) >= 90 ? std::vector<std::int64_t>{804, 1604, 1608, 1616} : std::vector<std::int64_t>{804};
 }
 
-double mma_cost(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model) {
+double mma_cost(const gemm_plan& plan, const gemm_sizes& size, const gemm_schedule& s, const simt_model& model) {
+  // Fitted to some hundred schedules on an H200.
   constexpr double clock_ghz = 1.7;
-  constexpr double shared_bytes_per_clock = 128, l2_bytes_per_clock = 48;  // of a multiprocessor
+  constexpr double shared_bytes_per_clock = 128, l2_bytes_per_clock = 40;  // of a multiprocessor
+  constexpr double latency_clocks = 1200;                                  // of memory
   constexpr double block_clocks = 2500;                                    // until the ring is full
-  constexpr double finish_clocks_per_result = 0.08;
-  constexpr double step_clocks = 60;  // the barrier
+  constexpr double finish_clocks_per_result = 0.14;                        // of 16 bits or f32
+  constexpr double barrier_clocks = 100;                                   // at every slot, unless other blocks go on meanwhile
   constexpr double launch_ns = 3000;
-  constexpr double full_warps = 8;  // that keep the units busy
-  const gemm_sizes size = sizes_of(plan);
+  constexpr double full_warps = 10;  // that keep the units busy; each unit is one of four
   const std::int64_t items = blocks_of(size.rows, s.tile_m) * blocks_of(size.columns, s.tile_n) * size.batches * s.splits;
   const auto steps = static_cast<double>(blocks_of(blocks_of(size.depth, s.tile_k), s.splits));
-  const auto per_multiprocessor = static_cast<double>(blocks_of(items, model.multiprocessors));
-  const auto together = static_cast<double>(resident(plan, s, model));
+  const auto blocks = static_cast<double>(blocks_of(items, model.multiprocessors));
+  const auto most_together = static_cast<double>(resident(plan, s, model));
+  const double together = std::min(blocks, most_together);
   const double warps = threads_of(s) / 32.0;
-  const double busy = std::min(per_multiprocessor, together) * warps;
-  const double efficiency = busy >= full_warps ? 1 : busy >= 4 ? 0.5 + 0.5 * busy / full_warps : 0.75 * busy / 4;
+  const double efficiency = std::min({1.0, 0.6 + 0.4 * together * warps / full_warps, 0.7 * together * warps / 4});
 
   const auto products = static_cast<double>(s.products(plan).size());
   const double multiply = products * s.tile_m * s.tile_n * s.tile_k / products_per_clock(plan, model) / efficiency;
-  const double line_bytes = s.tile_k * plan.element_bytes();
-  const double brought = static_cast<double>(s.slot_bytes(plan));
-  const double shared = (products * warps * (s.warp_m + s.warp_n) * line_bytes + brought) / shared_bytes_per_clock;
-  const double step =
-      std::max({multiply, shared, brought / l2_bytes_per_clock}) + step_clocks / std::max(1.0, std::min(per_multiprocessor, together));
+  const auto brought = static_cast<double>(s.slot_bytes(plan));
+  const double read = products * warps * (s.warp_m + s.warp_n) * s.tile_k * plan.element_bytes();
+  const double feed = std::min(l2_bytes_per_clock, together * (s.stages - 1) * brought / latency_clocks);
+  const double step = std::max({multiply, (read + brought) / shared_bytes_per_clock, brought / feed}) + barrier_clocks / together;
   const double finish = finish_clocks_per_result * s.tile_m * s.tile_n * (plan.wide() ? 2 : 1);
-  const double rounds = std::ceil(per_multiprocessor / together);
-  const double clocks = per_multiprocessor * (steps * step + finish) + rounds * block_clocks;
+  const double clocks = blocks * (steps * step + finish) + std::ceil(blocks / most_together) * block_clocks;
 
   const auto elements = static_cast<double>((size.rows + size.columns) * size.depth * size.batches) * plan.element_bytes();
   const auto results = static_cast<double>(size.rows * size.columns * size.batches);
-  const double sum_bytes = plan.wide() ? 8 : 4;
-  const double join = s.splits > 1 ? launch_ns + results * s.splits * 2 * sum_bytes / model.memory_gb_per_s : 0;
+  const double join = s.splits > 1 ? launch_ns + results * s.splits * 2 * (plan.wide() ? 8 : 4) / model.memory_gb_per_s : 0;
   return std::max(clocks / clock_ghz, elements / (0.9 * model.memory_gb_per_s)) + join;
 }
 
@@ -145,26 +144,32 @@ gemm_schedule prefer_mma(const gemm_plan& plan, const simt_model& model, dtype l
   gemm_schedule best;
   double best_cost = 0;
   const gemm_sizes size = sizes_of(plan);
+  const auto consider = [&](const gemm_schedule& wanted) {
+    gemm_schedule s = wanted;
+    fit_mma(plan, model, s);
+    if (s.tile_m != wanted.tile_m || s.tile_n != wanted.tile_n || s.warp_m != wanted.warp_m || s.warp_n != wanted.warp_n) return;
+    const double cost = mma_cost(plan, size, s, model);
+    if (best.by_warps() && cost >= best_cost) return;
+    best = s;
+    best_cost = cost;
+  };
+  gemm_schedule s;
+  s.instruction = best_instruction(model);
+  s.order = precise_orders(plan, lowest).front();
+  s.promote = plan.emulated() ? 1 : plan.wide_results() ? wide_promote : 0;
   for (const std::int64_t tile : mma_tiles(plan)) {
     for (const std::int64_t warp : mma_warp_tiles(plan)) {
-      for (const int splits : {1, 2, 4, 8, 16}) {
-        if (splits > 1 && (plan.element == matrix_element::integer8 || size.depth < splits * 128)) break;
-        gemm_schedule s;
-        s.tile_m = static_cast<int>(tile / tile_code), s.tile_n = static_cast<int>(tile % tile_code);
-        s.warp_m = static_cast<int>(warp / tile_code), s.warp_n = static_cast<int>(warp % tile_code);
-        s.instruction = best_instruction(model);
-        s.order = precise_orders(plan, lowest).front();
-        s.promote = plan.emulated() ? 1 : plan.wide_results() ? wide_promote : 0;
-        s.splits = splits;
-        s.tile_k = plan.wide() ? 16 : 64 / plan.element_bytes();
-        s.stages = 4;
-        gemm_schedule fitted = s;
-        fit_mma(plan, model, fitted);
-        if (fitted.tile_m != s.tile_m || fitted.tile_n != s.tile_n || fitted.warp_m != s.warp_m || fitted.warp_n != s.warp_n) continue;
-        const double cost = mma_cost(plan, fitted, model);
-        if (best.by_warps() && cost >= best_cost) continue;
-        best = fitted;
-        best_cost = cost;
+      s.tile_m = static_cast<int>(tile / tile_code), s.tile_n = static_cast<int>(tile % tile_code);
+      s.warp_m = static_cast<int>(warp / tile_code), s.warp_n = static_cast<int>(warp % tile_code);
+      for (s.splits = 1; s.splits <= 16; s.splits *= 2) {
+        if (s.splits > 1 && (plan.element == matrix_element::integer8 || size.depth < s.splits * 128)) break;
+        for (const int line_bytes : plan.wide() ? std::array{256, 128} : std::array{128, 64}) {
+          s.tile_k = line_bytes / plan.element_bytes();
+          for (const int stages : {8, 6, 4, 3, 2}) {  // as many as cost nothing
+            s.stages = stages;
+            consider(s);
+          }
+        }
       }
     }
   }

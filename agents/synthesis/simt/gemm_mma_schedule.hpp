@@ -20,7 +20,7 @@ namespace kernsmith::agents::simt {
 [[nodiscard]] gemm_schedule prefer_mma(const gemm_plan& plan, const simt_model& model, dtype lowest);
 /// Makes registers, threads and shared memory suffice; what does already stays as it is.
 void fit_mma(const gemm_plan& plan, const simt_model& model, gemm_schedule& s);
-/// Estimated nanoseconds under the heaviest workload.
-[[nodiscard]] double mma_cost(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model);
+/// Estimated nanoseconds.
+[[nodiscard]] double mma_cost(const gemm_plan& plan, const gemm_sizes& size, const gemm_schedule& s, const simt_model& model);
 
 }  // namespace kernsmith::agents::simt

@@ -23,10 +23,10 @@ struct tile {
 constexpr std::array tiles = {tile{64, 64, 1},   tile{64, 128, 1},  tile{64, 256, 1},  tile{128, 64, 2},  tile{128, 128, 2},
                               tile{128, 192, 2}, tile{128, 256, 2}, tile{192, 128, 3}, tile{192, 192, 3}, tile{256, 128, 2}};
 
-/// How long the model thinks it takes, in units of one m64n64k64 product of 16-bit elements on one multiprocessor. The factors were
-/// fitted to an H200.
-double cost_of(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model) {
-  constexpr double product_ns = 75;
+constexpr double product_ns = 75;  // of one m64n64k64 product of 16-bit elements on one multiprocessor
+
+/// How long the model thinks it takes, in units of such a product. The factors were fitted to an H200.
+double cost_of(const gemm_plan& plan, const gemm_sizes& size, const gemm_schedule& s, const simt_model& model) {
   constexpr double l2_bytes_per_product = 128 * 80;  // what one multiprocessor gets from L2 in the time of a product
   constexpr double finish_products = 6;              // writing a tile out takes as long as multiplying it so many steps deep
   constexpr double fill_steps = 6;                   // until the ring is full
@@ -34,7 +34,6 @@ double cost_of(const gemm_plan& plan, const gemm_schedule& s, const simt_model& 
   constexpr double one_at_a_time = 1.15;             // a lone warpgroup doesn't keep the tensor cores quite busy
   constexpr double step_overhead = 0.4, tile_overhead = 3;
   constexpr double cluster_overhead = 1.03;
-  const gemm_sizes size = sizes_of(plan);
   const auto blocks = [](std::int64_t extent, std::int64_t unit) { return (extent + unit - 1) / unit; };
   const std::int64_t tile_count =
       blocks(size.rows, s.tile_m * s.cluster) * s.cluster * blocks(size.columns, s.tile_n) * size.batches * s.splits;
@@ -75,6 +74,7 @@ int most_stages(const gemm_plan& plan, gemm_schedule s, const simt_model& model,
   return 0;
 }
 
+/// The schedule of warpgroups that the model takes for the fastest.
 gemm_schedule prefer_warpgroups(const gemm_plan& plan, const simt_model& model, dtype lowest) {
   gemm_schedule best;
   double best_cost = 0;
@@ -95,7 +95,7 @@ gemm_schedule prefer_warpgroups(const gemm_plan& plan, const simt_model& model, 
         if (most_stages(plan, s, model, 2) == 0) s.tile_k /= 2;
         s.stages = most_stages(plan, s, model, 8);
         if (s.stages == 0 || (splits > 1 && size.depth < splits * 256)) continue;
-        const double cost = cost_of(plan, s, model);
+        const double cost = cost_of(plan, size, s, model);
         if (found && cost >= best_cost) continue;
         found = true;
         best = s;
@@ -219,7 +219,7 @@ gemm_units units_of(const gemm_plan& plan, const simt_model& model) {
 std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest) {
   const gemm_units units = units_of(plan, model);
   const gemm_schedule warps = units.warps ? prefer_mma(plan, model, lowest) : gemm_schedule{};
-  const gemm_schedule best = units.warpgroups ? prefer_warpgroups(plan, model, lowest) : warps;
+  gemm_schedule best = units.warpgroups ? prefer_warpgroups(plan, model, lowest) : warps;
   const std::vector<int> orders = precise_orders(plan, lowest);
   const int widest = row_bytes / plan.element_bytes();
   std::vector<decision> all;

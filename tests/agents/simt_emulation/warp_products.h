@@ -1,6 +1,6 @@
 // Stand-ins for what matrix products of warps are made of (mma_helpers_text of the gemm grammar and its instructions), see cuda_runtime.h
-// beside this. Copies are done as late as the waits allow, and shared memory that nothing was copied to holds garbage: a ring that is read
-// too early gives wrong results.
+// beside this. Copies of every other thread are done at once, those of the rest as late as the waits allow, and shared memory that nothing
+// was copied to holds garbage: a ring that is read too early or filled while it is read gives wrong results.
 #pragma once
 
 #include <array>
@@ -123,20 +123,26 @@ static inline float bf16_value(uint16_t bits) {
 }  // namespace emulation
 
 static inline uint32_t ks_shared_address(const void* p) { return uint32_t(static_cast<const unsigned char*>(p) - emulation::m.shared); }
+namespace emulation {
+static inline void do_copy(const late_copy& c) {
+  std::memset(m.shared + c.to, 0, 16);
+  if (c.bytes > 0) std::memcpy(m.shared + c.to, c.from, size_t(c.bytes));
+}
+}  // namespace emulation
 static inline void ks_copy16(uint32_t to, const void* from, int bytes) {
   if (to % 16 != 0 || to + 16 > emulation::m.shared_stride) emulation::stop("a copy to a wrong place in shared memory");
   if (bytes > 0 && reinterpret_cast<uintptr_t>(from) % 16 != 0) emulation::stop("a copy of 16 bytes from an odd address");
-  emulation::my_copies().back().push_back({to, from, bytes});
+  if (emulation::m.now->number % 2 == 0)
+    emulation::do_copy({to, from, bytes});
+  else
+    emulation::my_copies().back().push_back({to, from, bytes});
 }
 static inline void ks_copies_commit() { emulation::my_copies().emplace_back(); }
 template <int kPending>
 static void ks_copies_wait() {
   auto& groups = emulation::my_copies();
   for (; groups.size() > kPending + 1; groups.pop_front())
-    for (const emulation::late_copy& c : groups.front()) {
-      std::memset(emulation::m.shared + c.to, 0, 16);
-      if (c.bytes > 0) std::memcpy(emulation::m.shared + c.to, c.from, size_t(c.bytes));
-    }
+    for (const emulation::late_copy& c : groups.front()) emulation::do_copy(c);
 }
 template <bool kTransposed>
 static void ks_load_matrices(uint32_t (&matrices)[4], uint32_t address) {
