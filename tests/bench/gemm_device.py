@@ -123,8 +123,7 @@ SWEPT = {
     ("bf16_nt", (64, 4096, 4096)): every(["units=1"], FLAT[1:], ["stages=4", "stages=8"], SPLIT + ["splits=8"]) + [[]],
     ("bf16_nt", (8, 1024, 8192)): every(["units=1"], FLAT[:2], ["stages=4", "stages=8"], SPLIT + ["splits=8", "splits=16"]) + [[]],
     ("batched", (256, 64, 64, 64)): every(["units=1"], FLAT[1:], ["stages=2", "stages=4"]) + [[]],
-    ("f32_nn", (4096,) * 3): every(["units=1"], ["tile=128128 warp=32032", "tile=64128 warp=32032", "tile=128064 warp=32032", "tile=64064 warp=32032"],
-                                   ["tile_k=32", "tile_k=64"], ["stages=2", "stages=3"]),
+    ("f32_nn", (4096,) * 3): every(["units=1"], ["tile=64128 warp=32032", "tile=128064 warp=32032", "tile=64064 warp=32032"], ["tile_k=32", "tile_k=64"], ["stages=2", "stages=3", "stages=4"]),
     ("f32_nn", (1024,) * 3): every(["units=1"], ["tile=128064 warp=32032", "tile=64064 warp=32032", "tile=64064 warp=16032"], ["tile_k=32", "tile_k=64"], ["stages=2", "stages=3"], SPLIT[:2]),
     ("int8", (4096,) * 3): every(["units=1"], BLOCKS, ["stages=3", "stages=4"]),
 }

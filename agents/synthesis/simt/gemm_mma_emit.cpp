@@ -75,7 +75,7 @@ class mma_emitter : public group_writer {
       text += fmt::format("constexpr int PROMOTE = {};    // slots that the tensor cores sum up on their own\n", s_.promote);
     text += fmt::format("constexpr int LEFT_PLANES = {}, RIGHT_PLANES = {};\n", s_.left_planes(plan_), s_.right_planes(plan_));
     text += "constexpr int THREADS = TILE_M / WARP_M * (TILE_N / WARP_N) * 32;\n";
-    text += fmt::format("constexpr int PHASES = TILE_K / STEP_K * {};\n", s_.products(plan_).size());
+    text += "constexpr int PHASES = TILE_K / STEP_K;\n";
     text += "static_assert(PHASES % 2 == 0, \"registers change with every phase\");\n";
     text += fmt::format("constexpr int ELEMENT_BYTES = {}, ROW_BYTES = TILE_K * ELEMENT_BYTES;\n", plan_.element_bytes());
     text += "constexpr int LEFT_BYTES = TILE_M * ROW_BYTES, RIGHT_BYTES = TILE_N * ROW_BYTES;\n";
@@ -184,12 +184,19 @@ class mma_emitter : public group_writer {
         upper);
   }
 
+  /// The products of planes, the smallest first.
+  std::string products() const {
+    std::string text;
+    for (const auto& [l, r] : s_.products(plan_))
+      text += fmt::format(
+          "#pragma unroll\n      for (int i = 0; i < WARP_M / 16; ++i)\n#pragma unroll\n        for (int j = 0; j < WARP_N / 8; ++j) "
+          "multiply(acc[i][j], now.left[{}][i], now.right[{}][j]);\n",
+          l, r);
+    text.pop_back();
+    return text;
+  }
+
   fills kernel_fills() const {
-    std::string lefts, rights;
-    for (const auto& [l, r] : s_.products(plan_)) {
-      lefts += fmt::format("{}{}", lefts.empty() ? "" : ", ", l);
-      rights += fmt::format("{}{}", rights.empty() ? "" : ", ", r);
-    }
     const bool promotes = s_.promote > 0;
     const std::string result = promotes ? "sums" : "acc";
     const char* const held64 = "  // Lane 4 g + q holds 8 neighbouring columns, from 8 q on, of rows 4 g .. 4 g + 3 of every 32 x 32.";
@@ -201,8 +208,7 @@ class mma_emitter : public group_writer {
         {"RIGHT_READER", reader(plan_.right)},
         {"FETCH_LEFT", fetch_tiles(plan_.left)},
         {"FETCH_RIGHT", fetch_tiles(plan_.right)},
-        {"LEFT_PLANE_LIST", lefts},
-        {"RIGHT_PLANE_LIST", rights},
+        {"PRODUCTS", products()},
         {"SUMS_DECLARATION", promotes ? ", sums[WARP_M / 16][WARP_N / 8][4]" : ""},
         {"ZERO_SUMS", promotes ? "sums[i][j][e] = " : ""},
         {"TAKEN", promotes ? promoted_text : ""},

@@ -23,9 +23,9 @@ int threads_of(const gemm_schedule& s) {
 int registers_of(const gemm_plan& plan, const gemm_schedule& s) {
   const int words = plan.wide() ? 2 : 1;
   const int sums = s.warp_m * s.warp_n / 32 * words * (s.promote > 0 ? 2 : 1);
-  const int operands =
-      plan.wide() ? (s.warp_m / 16 * s.step_k(plan) / 2 + s.warp_n / 8 * s.step_k(plan) / 4) * words : s.warp_m / 16 * 4 + s.warp_n / 8 * 2;
-  return sums + 2 * operands + other_registers * (plan.emulated() ? 2 : 1);  // emulation: places of planes
+  const int lefts = s.warp_m / 16 * (plan.wide() ? s.step_k(plan) / 2 : 4), rights = s.warp_n / 8 * (plan.wide() ? s.step_k(plan) / 4 : 2);
+  const int operands = (s.left_planes(plan) * lefts + s.right_planes(plan) * rights) * words;
+  return sums + 2 * operands + other_registers;
 }
 
 /// Pieces of 16 bytes in the longest line of a tile: a thread copies pieces of one column.
@@ -128,7 +128,7 @@ double mma_cost(const gemm_plan& plan, const gemm_sizes& size, const gemm_schedu
   const auto products = static_cast<double>(s.products(plan).size());
   const double multiply = products * s.tile_m * s.tile_n * s.tile_k / products_per_clock(plan, model) / efficiency;
   const auto brought = static_cast<double>(s.slot_bytes(plan));
-  const double read = products * warps * (s.warp_m + s.warp_n) * s.tile_k * plan.element_bytes();
+  const double read = warps * (s.left_planes(plan) * s.warp_m + s.right_planes(plan) * s.warp_n) * s.tile_k * plan.element_bytes();
   const double feed = std::min(l2_bytes_per_clock, together * (s.stages - 1) * brought / latency_clocks);
   const double step = std::max({multiply, (read + brought) / shared_bytes_per_clock, brought / feed}) + barrier_clocks / together;
   const double finish = finish_clocks_per_result * s.tile_m * s.tile_n * (plan.wide() ? 2 : 1);

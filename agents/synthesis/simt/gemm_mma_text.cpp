@@ -85,27 +85,31 @@ struct tile_reader {
 const std::string_view gemm_mma_fragments_text = R"kernel(
 // What a lane holds of a warp's operands over 32 bytes of the depth.
 struct fragments {
-  uint32_t left[WARP_M / 16][4], right[WARP_N / 8][2];
+  uint32_t left[LEFT_PLANES][WARP_M / 16][4], right[RIGHT_PLANES][WARP_N / 8][2];
 };
 // From depth k of tiles on, rows from `row` on and columns from `column` on.
 __device__ __forceinline__ void load(fragments& f, uint32_t left, uint32_t right, int row, int column, int k) {
   const int lane = int(threadIdx.x) % 32;
 #pragma unroll
-  for (int i = 0; i < WARP_M / 16; ++i) ks_load_matrices<@LEFT_ALONG@>(f.left[i], left + @LEFT_PLACE@);
+  for (int p = 0; p < LEFT_PLANES; ++p)
 #pragma unroll
-  for (int j = 0; j < WARP_N / 16; ++j) {
-    uint32_t m[4];
-    ks_load_matrices<@RIGHT_ALONG@>(m, right + @RIGHT_PLACE@);
+    for (int i = 0; i < WARP_M / 16; ++i) ks_load_matrices<@LEFT_ALONG@>(f.left[p][i], left + p * LEFT_BYTES + @LEFT_PLACE@);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) f.right[2 * j + i / 2][i % 2] = m[i];
-  }
+  for (int p = 0; p < RIGHT_PLANES; ++p)
+#pragma unroll
+    for (int j = 0; j < WARP_N / 16; ++j) {
+      uint32_t m[4];
+      ks_load_matrices<@RIGHT_ALONG@>(m, right + p * RIGHT_BYTES + @RIGHT_PLACE@);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) f.right[p][2 * j + i / 2][i % 2] = m[i];
+    }
 }
 )kernel";
 
 const std::string_view gemm_mma_fragments64_text = R"kernel(
 // What a lane holds of a warp's operands over STEP_K of the depth.
 struct fragments {
-  double left[WARP_M / 16][STEP_K / 2], right[WARP_N / 8][STEP_K / 4];
+  double left[1][WARP_M / 16][STEP_K / 2], right[1][WARP_N / 8][STEP_K / 4];
 };
 // Lane 4 g + q takes lines 4 g .. 4 g + 3 of 32 at depths k + 2 q and k + 2 q + 1: neighbours, whichever way the tile lies. Which row,
 // column and depth an instruction thinks it has is all the same as long as both operands and the sums agree.
@@ -127,13 +131,13 @@ __device__ __forceinline__ void load(fragments& f, uint32_t left, uint32_t right
     for (int i = 0; i < WARP_M / 32; ++i) {
       load_left(v, left, row + 32 * i, k + 8 * d);
 #pragma unroll
-      for (int l = 0; l < 8; ++l) f.left[2 * i + l / 4][4 * d + l % 4] = v[l / 4 * 2 + l % 2][l / 2 % 2];
+      for (int l = 0; l < 8; ++l) f.left[0][2 * i + l / 4][4 * d + l % 4] = v[l / 4 * 2 + l % 2][l / 2 % 2];
     }
 #pragma unroll
     for (int j = 0; j < WARP_N / 32; ++j) {
       load_right(v, right, column + 32 * j, k + 8 * d);
 #pragma unroll
-      for (int l = 0; l < 8; ++l) f.right[4 * j + l / 2][2 * d + l % 2] = v[l / 2][l % 2];
+      for (int l = 0; l < 8; ++l) f.right[0][4 * j + l / 2][2 * d + l % 2] = v[l / 2][l % 2];
     }
   }
 }
@@ -168,12 +172,9 @@ __global__ void __launch_bounds__(THREADS)
     }
     ks_copies_commit();  // a group for each slot, even an empty one: groups are counted
   };
-  // What is multiplied in phase p of a tile: a product of planes, at a piece of the depth.
   const auto read = [&](fragments& f, int slot, int phase) {
-    constexpr int left_plane[] = {@LEFT_PLANE_LIST@}, right_plane[] = {@RIGHT_PLANE_LIST@};
-    const int product = phase / (TILE_K / STEP_K), k = phase % (TILE_K / STEP_K) * STEP_K;
-    const uint32_t left = ring + slot * SLOT_BYTES, right = left + LEFT_PLANES * LEFT_BYTES;
-    load(f, left + left_plane[product] * LEFT_BYTES, right + right_plane[product] * RIGHT_BYTES, warp_row, warp_column, k);
+    const uint32_t left = ring + slot * SLOT_BYTES;
+    load(f, left, left + LEFT_PLANES * LEFT_BYTES, warp_row, warp_column, phase * STEP_K);
   };
 
   sum_type acc[WARP_M / 16][WARP_N / 8][4]@SUMS_DECLARATION@;
@@ -194,17 +195,15 @@ __global__ void __launch_bounds__(THREADS)
   for (int step = begin; step < last; ++step) {
     const int next = slot + 1 == STAGES ? 0 : slot + 1;
 #pragma unroll
-    for (int phase = 0; phase < PHASES; ++phase) {
+    for (int phase = 0; phase < PHASES; ++phase) {  // pieces of the depth
       if (phase + 1 == PHASES) {
         ks_copies_wait<STAGES - 2>();
         __syncthreads();  // the next slot is there, and this one has been read
       }
       read(f[(phase + 1) % 2], phase + 1 == PHASES ? next : slot, (phase + 1) % PHASES);
       if (phase == 0) fetch(slot == 0 ? STAGES - 1 : slot - 1);
-#pragma unroll
-      for (int i = 0; i < WARP_M / 16; ++i)
-#pragma unroll
-        for (int j = 0; j < WARP_N / 8; ++j) multiply(acc[i][j], f[phase % 2].left[i], f[phase % 2].right[j]);
+      const fragments& now = f[phase % 2];
+@PRODUCTS@
     }
     slot = next;
 @PROMOTE@
