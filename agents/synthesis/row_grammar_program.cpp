@@ -163,7 +163,8 @@ class builder {
         if (!numbers.contains(root)) {
           numbers[root] = static_cast<int>(p_.classes.size());
           std::string name = emitted_name(source(i).variables[v].name);
-          const std::string wanted = name;
+          std::string wanted = name;
+          std::erase(wanted, '_');  // "n_2" beside "n" would stay "n_..." whatever its number
           for (int number = 1; !is_free(name); ++number) name = fmt::format("{}{}", wanted, number);
           taken.insert(name);
           p_.classes.push_back({name, extent_from(source(i).variables[v].extent), true});
