@@ -37,7 +37,7 @@ void along_writer::declare_local() {
   for (const row::sweep& w : plan_.sweeps)
     for (const int i : w.sinks)
       if (p_.at(i).kind == row::role::reduce)
-        out_.line(fmt::format("__local {} {}_items[{}];", row.type(accumulation(p_, i).of()), value_name(i), choice_.items));
+        out_.line(fmt::format("__local {} {}[{}];", row.type(accumulation(p_, i).of()), items_name(i), choice_.items));
 }
 
 void along_writer::store_row(const lane_code& row, int i, const std::string& name) {
@@ -118,7 +118,7 @@ void along_writer::finish(lane_code& row, int i) {
 }
 
 void along_writer::merge_items(lane_code& row, int i, const accumulation& sum) {
-  const std::string items = value_name(i) + "_items", name = accumulator_name(i);
+  const std::string items = items_name(i), name = accumulator_name(i);
   out_.line(fmt::format("{}[ks_me] = {};", items, name));
   out_.line("barrier(CLK_LOCAL_MEM_FENCE);");
   out_.open(fmt::format("for (int ks_half = {}; ks_half > 0; ks_half /= 2)", choice_.items / 2));

@@ -18,8 +18,10 @@ class row_writer {
   row_writer(const simt::simt_program& p, const tensor_ir& host, const row_choice& choice, int lane);
 
   [[nodiscard]] std::string kernel_name() const { return name_ + "_rows"; }
-  [[nodiscard]] std::string value_name(int i) const { return "ks_" + p_.stem(p_.at(i).tensor); }
-  [[nodiscard]] std::string accumulator_name(int i) const { return value_name(i) + "_part"; }
+  [[nodiscard]] std::string value_name(int i) const { return p_.stem(p_.at(i).tensor) + "_value"; }
+  [[nodiscard]] std::string accumulator_name(int i) const { return p_.stem(p_.at(i).tensor) + "_part"; }
+  /// In local memory.
+  [[nodiscard]] std::string items_name(int i) const { return p_.stem(p_.at(i).tensor) + "_items"; }
   [[nodiscard]] lane_code lanes(std::int64_t width) const;
   void open_kernel(const std::string& title, std::int64_t group);
   /// The command for launch(); `groups` is a host expression in the names of the kernel.
