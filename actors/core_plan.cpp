@@ -43,7 +43,7 @@ core_plan plan_cores(const std::vector<int>& allowed, std::size_t slots, std::si
 
 core_plan plan_device_cores(const std::vector<int>& allowed, std::size_t slots, std::size_t threads) {
   slots = possible_slots(allowed, slots);
-  const std::size_t each = std::clamp<std::size_t>(allowed.size() / (4 * slots), 1, most_host_cores);
+  const std::size_t each = std::clamp<std::size_t>(allowed.size() / (2 * slots), 1, most_host_cores);
   const std::size_t measured = std::min(each * slots, allowed.size() - std::min<std::size_t>(1, allowed.size()));
   return plan_with(allowed, slots, threads, std::max<std::size_t>(1, allowed.size() - measured));
 }

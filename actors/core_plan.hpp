@@ -18,10 +18,10 @@ struct core_plan {
 /// Splits the `allowed` CPU ids. With fewer than `min_cores_to_reserve` cores all of them measure and builds wait for measurements; with
 /// more, one core in eight (at least one) is kept for builds. `threads` > 0 limits the cores of each slot.
 [[nodiscard]] core_plan plan_cores(const std::vector<int>& allowed, std::size_t slots, std::size_t threads);
-/// The same where kernels run on a device of their own: a slot needs cores for its two host processes and what is computed here for small
-/// shapes, no more; the rest builds.
+/// The same where kernels run on a device of their own: a slot needs cores for its host processes and for what is computed here on small
+/// shapes, up to half of all; the rest builds.
 [[nodiscard]] core_plan plan_device_cores(const std::vector<int>& allowed, std::size_t slots, std::size_t threads);
-inline constexpr std::size_t most_host_cores = 4;
+inline constexpr std::size_t most_host_cores = 8;
 inline constexpr std::size_t min_cores_to_reserve = 4;
 
 /// The CPU ids this process may run on.

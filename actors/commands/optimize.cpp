@@ -36,7 +36,7 @@ namespace kernsmith::actors {
 namespace {
 
 /// A build for a device takes a few seconds, a measurement about half of one.
-constexpr std::int64_t device_lookahead = 12;
+constexpr std::int64_t device_lookahead = 8;
 
 struct optimize_options {
   common_options common;
@@ -373,7 +373,7 @@ command_body add_optimize(CLI::App& program) {
       ->capture_default_str();
   command
       ->add_option("--lookahead", s.lookahead,
-                   "Candidates generated and built ahead of the one being measured (default: 1, on a device of its own 12)")
+                   "Candidates generated and built ahead of the one being measured (default: 1, on a device of its own 8)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{64}));
   command->add_option("--out", options->out, "Folder for result.json, best.*, report.md and evidence/ (default: kernsmith-out/<problem>)")
       ->type_name("DIR");

@@ -47,11 +47,12 @@ TEST_CASE("on a larger machine builds have cores of their own") {
 TEST_CASE("beside a device most cores build") {
   CHECK(plan_device_cores(cores(2), 1, 0).shared);
   const core_plan sixteen = plan_device_cores(cores(16), 1, 0);
-  CHECK(sixteen.slots[0].size() == 4);
-  CHECK(sixteen.builders == 12);
+  CHECK(sixteen.slots[0].size() == 8);
+  CHECK(sixteen.builders == 8);
+  CHECK(plan_device_cores(cores(61), 1, 0).builders == 53);
   const core_plan four = plan_device_cores(cores(4), 1, 0);
-  CHECK(four.slots[0].size() == 1);
-  CHECK(four.builders == 3);
+  CHECK(four.slots[0].size() == 2);
+  CHECK(four.builders == 2);
   CHECK(plan_device_cores(cores(16), 1, 2).slots[0].size() == 2);
   for (const std::size_t slots : {1U, 2U, 3U, 7U}) {
     CAPTURE(slots);
