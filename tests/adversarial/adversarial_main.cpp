@@ -23,8 +23,10 @@ namespace fs = std::filesystem;
 using namespace kernsmith;
 using adversarial::fixture;
 
-/// Short, so that what hangs does not hold the suite: the same code path as the usual limits.
+/// For what must run into them. Short, so that what hangs does not hold the suite: the same code path as the usual limits.
 constexpr double call_timeout_s = 2, build_timeout_s = 30;
+/// For all others: what must run into a limit of memory or output has its time for it on a busy machine, too.
+constexpr double patient_call_timeout_s = 30, patient_build_timeout_s = 180;
 constexpr std::int64_t memory_limit_bytes = std::int64_t{1} << 30;
 
 struct arguments {
@@ -51,19 +53,20 @@ double now_s() {
 class evaluators {
  public:
   explicit evaluators(fs::path cache) : cache_(std::move(cache)) {}
-  result<cpp::evaluator*> of(const std::string& problem_name, bool strict) {
-    auto& known = open_[problem_name + (strict ? " strict" : "")];
+  result<cpp::evaluator*> of(const fixture& f) {
+    const bool hangs = f.expect == "timeout" || f.expect == "build_timeout";
+    auto& known = open_[f.problem + (f.strict ? " strict" : "") + (hangs ? " hangs" : "")];
     if (known) return known.get();
-    auto p = load_problem(fs::path(KERNSMITH_SOURCE_DIR) / "tests/adversarial/problems" / (problem_name + ".toml"));
+    auto p = load_problem(fs::path(KERNSMITH_SOURCE_DIR) / "tests/adversarial/problems" / (f.problem + ".toml"));
     if (!p) return tl::unexpected(p.error());
     cpp::evaluator_options options;
     options.cache = cache_;
-    options.call_timeout_s = call_timeout_s;
-    options.build_timeout_s = build_timeout_s;
+    options.call_timeout_s = hangs ? call_timeout_s : patient_call_timeout_s;
+    options.build_timeout_s = hangs ? build_timeout_s : patient_build_timeout_s;
     options.memory_limit_bytes = memory_limit_bytes;
-    options.strict = strict;
+    options.strict = f.strict;
     // What sanitizers are asked about does not depend on how long anything is timed.
-    if (strict) options.until = harness::stopping_choice{harness::stopping_choice::kind::fixed_count, 1};
+    if (f.strict) options.until = harness::stopping_choice{harness::stopping_choice::kind::fixed_count, 1};
     auto made = cpp::open_evaluator(*p, options);
     if (!made) return tl::unexpected(made.error());
     known = std::move(*made);
@@ -84,7 +87,7 @@ verdict judge(evaluators& all, const fixture& f) {
     v.seconds = now_s() - began_s;
     return v;
   };
-  auto evaluator = all.of(f.problem, f.strict);
+  auto evaluator = all.of(f);
   if (!evaluator) return broken(evaluator.error());
   auto built = (*evaluator)->build(f.source);
   if (!built) return broken(built.error());
