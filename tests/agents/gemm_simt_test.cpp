@@ -98,7 +98,8 @@ TEST_CASE("what tensor cores can't do as precisely is left to others") {
   CHECK(plan_of(product("bf16", "bf16", "f32")).has_value());
   const auto on_tensor_cores = [](const problem& p) {
     const std::unique_ptr<generator> g = cuda_generator(p);
-    return source_of(*g, preferred_assignment(g->space())).find("wgmma") != std::string::npos;
+    const std::string source = source_of(*g, preferred_assignment(g->space()));
+    return source.find("wgmma") != std::string::npos || source.find("mma.sync") != std::string::npos;
   };
   CHECK(on_tensor_cores(product("bf16", "bf16", "f32", "M=16 N=640 K=384")));
   CHECK(!on_tensor_cores(product("bf16", "bf16", "f32", "M=1 N=640 K=384")));
@@ -124,6 +125,16 @@ TEST_CASE("which units multiply follows from the device and the elements") {
   CHECK(source(wide, "sm_80").find("mma.sync.aligned.m8n8k4.row.col.f64") != std::string::npos);
   CHECK(source(wide, "sm_90a", {{"c.instruction", 1608}}).find("mma.sync.aligned.m16n8k8.row.col.f64") != std::string::npos);
   CHECK(source(bytes, "sm_90a").find(".row.col.f64.f64.f64.f64") != std::string::npos);
+}
+
+TEST_CASE("where a device has both, few rows are for warps") {
+  const auto units = [](const std::string& axes) {
+    const std::unique_ptr<generator> g = cuda_generator(product("bf16", "bf16", "bf16", axes));
+    return preferred_assignment(g->space()).at("c.units");
+  };
+  CHECK(units("M=4096 N=4096 K=4096") == 0);
+  CHECK(units("M=512 N=8192 K=4096") == 0);
+  CHECK(units("M=16 N=8192 K=8192") == 1);
 }
 
 TEST_CASE("products of warps carry what was decided") {
@@ -286,13 +297,24 @@ TEST_CASE("nvcc accepts every layout, batches, prologues and epilogues") {
   };
   for (const problem& p : problems) {
     const std::unique_ptr<generator> g = cuda_generator(p);
-    for (const assignment& chosen : {preferred_assignment(g->space()), random_for_warpgroups(*g, 7)}) {
+    for (const assignment& chosen : {with(*g, {{"c.units", 0}}), random_for_warpgroups(*g, 7)}) {
       CAPTURE(describe(g->space(), chosen));
       const std::string source = source_of(*g, chosen);
       CHECK(source.find("wgmma") != std::string::npos);
       CHECK(compile_with_nvcc(source) == "");
     }
   }
+  const auto compile = [](const problem& p, const std::string& architecture) {  // others: tests/bench/gemm_device.py
+    const std::unique_ptr<generator> g = cuda_generator(p, architecture);
+    const std::string source = source_of(*g, preferred_assignment(g->space()));
+    CHECK(source.find("mma.sync") != std::string::npos);
+    CHECK(compile_with_nvcc(source, architecture) == "");
+  };
+  compile(problems.back(), "sm_80");
+  compile(problems[3], "sm_86");
+  compile(problems[1], "sm_89");
+  compile(product("f64", "f64", "f64"), "sm_80");
+  compile(product("f64", "f64", "f64"), "sm_90a");
 }
 
 }  // namespace

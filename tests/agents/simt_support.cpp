@@ -102,13 +102,12 @@ std::string nvcc_path() {
   return "";
 }
 
-std::string compile_with_nvcc(const std::string& source) {
+std::string compile_with_nvcc(const std::string& source, const std::string& architecture) {
   const std::string key = content_hash(source);
   const std::filesystem::path text = scratch() / (key + ".cu"), log = scratch() / (key + ".nvcc.log");
   std::ofstream(text) << source;
-  const std::string command =
-      fmt::format("'{}' -cubin -O3 -std=c++17 -gencode=arch=compute_90a,code=sm_90a -I'{}/backends/harness' '{}' -o '{}.cubin' > '{}' 2>&1",
-                  nvcc_path(), KERNSMITH_SOURCE_DIR, text.string(), text.string(), log.string());
+  const std::string command = fmt::format("'{}' -cubin -O3 -std=c++17 -arch={} -I'{}/backends/harness' '{}' -o '{}.cubin' > '{}' 2>&1",
+                                          nvcc_path(), architecture, KERNSMITH_SOURCE_DIR, text.string(), text.string(), log.string());
   return std::system(command.c_str()) == 0 ? "" : first_lines(log, 12);
 }
 

@@ -32,8 +32,8 @@ struct emulated_device {
 
 /// nvcc's path, or empty.
 [[nodiscard]] std::string nvcc_path();
-/// Compiles to machine code of sm_90a. Empty when all is well, else the first errors.
-[[nodiscard]] std::string compile_with_nvcc(const std::string& source);
+/// Compiles to machine code. Empty when all is well, else the first errors.
+[[nodiscard]] std::string compile_with_nvcc(const std::string& source, const std::string& architecture = "sm_90a");
 
 /// hipcc's path, or empty.
 [[nodiscard]] std::string hipcc_path();

@@ -56,7 +56,7 @@ PROBLEMS |= {
 # What is timed: problem, extents of its axes, decisions beside the preferred ones. WARPS: as for devices without units of sm_90a.
 WARPS = ["architecture=sm_90"]
 TIMED = [("bf16_nn", s, []) for s in [(4096,) * 3, (8192,) * 3, (2048,) * 3, (1024,) * 3, (512,) * 3, (256,) * 3, (4096, 4096, 1024), (512, 8192, 4096), (4095,) * 3]]
-TIMED += [("bf16_nt", s, []) for s in [(4096,) * 3, (16, 8192, 8192), (16, 4096, 4096), (64, 4096, 4096), (8, 1024, 8192)]]
+TIMED += [("bf16_nt", s, []) for s in [(4096,) * 3, (16, 8192, 8192), (16, 4096, 4096), (32, 4096, 4096), (64, 4096, 4096), (8, 1024, 8192)]]
 TIMED += [("bf16_tn", (4096,) * 3, []), ("bf16_tt", (4096,) * 3, [])]
 TIMED += [("f32_nn", s, []) for s in [(4096,) * 3, (8192,) * 3, (2048,) * 3, (1024,) * 3, (4096, 4096, 1024)]] + [("f32_nt", (4096,) * 3, [])]
 TIMED += [("gelu", (4096,) * 3, []), ("gelu", (8192, 4096, 1024), []), ("flat", (4, 1024, 4096, 4096), [])]
@@ -64,7 +64,7 @@ TIMED += [("batched", (32, 1024, 1024, 128), []), ("batched", (256, 64, 64, 64),
 TIMED += [("f64_nn", s, []) for s in [(4096,) * 3, (2048,) * 3, (1024,) * 3, (512,) * 3, (64, 4096, 4096), (4095,) * 3]]
 TIMED += [(f"f64_{l}", (4096,) * 3, []) for l in ("nt", "tn", "tt", "relu")]
 TIMED += [("bf16_nn", s, WARPS) for s in [(4096,) * 3, (8192,) * 3, (2048,) * 3, (1024,) * 3, (512,) * 3, (256,) * 3, (4096, 4096, 1024), (512, 8192, 4096), (4095,) * 3]]
-TIMED += [("bf16_nt", s, WARPS) for s in [(4096,) * 3, (16, 8192, 8192), (16, 4096, 4096), (64, 4096, 4096), (8, 1024, 8192)]]
+TIMED += [("bf16_nt", s, WARPS) for s in [(4096,) * 3, (16, 8192, 8192), (16, 4096, 4096), (32, 4096, 4096), (64, 4096, 4096), (8, 1024, 8192)]]
 TIMED += [("bf16_tn", (4096,) * 3, WARPS), ("bf16_tt", (4096,) * 3, WARPS), ("f16_nt", (4096,) * 3, WARPS)]
 TIMED += [("f32_nn", s, WARPS) for s in [(4096,) * 3, (2048,) * 3, (1024,) * 3]]
 TIMED += [("gelu", (4096,) * 3, WARPS), ("batched", (32, 1024, 1024, 128), WARPS), ("batched", (256, 64, 64, 64), WARPS), ("int8", (4096,) * 3, WARPS)]
@@ -105,27 +105,20 @@ def every(*choices):
 
 
 BLOCKS = ["tile=128128 warp=64064", "tile=128256 warp=64064", "tile=256128 warp=64064", "tile=64128 warp=32064", "tile=128064 warp=32064", "tile=64064 warp=32032"]
-SMALL = ["tile=128128 warp=64032", "tile=64128 warp=32032", "tile=64064 warp=32032", "tile=64064 warp=16032", "tile=32064 warp=16032"]
+SMALL = ["tile=64128 warp=32064", "tile=64128 warp=32032", "tile=64064 warp=32032", "tile=64064 warp=16032", "tile=32064 warp=16032"]
 FLAT = ["tile=16128 warp=16032", "tile=32064 warp=16032", "tile=32128 warp=16032", "tile=64064 warp=32032", "tile=64128 warp=32032"]
 WIDE_BLOCKS = ["tile=128128", "tile=64128", "tile=128064", "tile=64064", "tile=32064", "tile=64032"]
 SPLIT = ["splits=1", "splits=2", "splits=4"]
+STAGES = ["stages=3", "stages=4"]
 SWEPT = {
-    ("f64_nn", (4096,) * 3): every(WIDE_BLOCKS, ["tile_k=16", "tile_k=32"], ["stages=2", "stages=3", "stages=4"]),
-    ("f64_nn", (1024,) * 3): every(WIDE_BLOCKS[1:], ["tile_k=32"], ["stages=2", "stages=3", "stages=4"], SPLIT[:2]),
-    ("f64_nn", (512,) * 3): every(WIDE_BLOCKS[3:] + ["tile=32032"], ["tile_k=16", "tile_k=32"], ["stages=3", "stages=4"], SPLIT),
-    ("f64_nn", (64, 4096, 4096)): every(WIDE_BLOCKS[1:], ["stages=3", "stages=4"], SPLIT + ["splits=8"]),
-    ("bf16_nn", (4096,) * 3): every(["units=1"], BLOCKS, ["stages=2", "stages=3", "stages=4"]),
-    ("bf16_nn", (2048,) * 3): every(["units=1"], BLOCKS, ["stages=2", "stages=3", "stages=4"]) + [[]],
-    ("bf16_nn", (4096, 4096, 1024)): every(["units=1"], BLOCKS, ["stages=2", "stages=3", "stages=4"]) + [[]],
-    ("bf16_nn", (1024,) * 3): every(["units=1"], SMALL, ["stages=3", "stages=4", "stages=8"]) + [[]],
-    ("bf16_nn", (256,) * 3): every(["units=1"], SMALL[2:], ["stages=2", "stages=4"], SPLIT) + [[]],
-    ("bf16_nt", (16, 4096, 4096)): every(["units=1"], FLAT, ["stages=4", "stages=8"], SPLIT + ["splits=8"]) + [[]],
-    ("bf16_nt", (64, 4096, 4096)): every(["units=1"], FLAT[1:], ["stages=4", "stages=8"], SPLIT + ["splits=8"]) + [[]],
-    ("bf16_nt", (8, 1024, 8192)): every(["units=1"], FLAT[:2], ["stages=4", "stages=8"], SPLIT + ["splits=8", "splits=16"]) + [[]],
-    ("batched", (256, 64, 64, 64)): every(["units=1"], FLAT[1:], ["stages=2", "stages=4"]) + [[]],
-    ("f32_nn", (4096,) * 3): every(["units=1"], ["tile=64128 warp=32032", "tile=128064 warp=32032", "tile=64064 warp=32032"], ["tile_k=32", "tile_k=64"], ["stages=2", "stages=3", "stages=4"]),
-    ("f32_nn", (1024,) * 3): every(["units=1"], ["tile=128064 warp=32032", "tile=64064 warp=32032", "tile=64064 warp=16032"], ["tile_k=32", "tile_k=64"], ["stages=2", "stages=3"], SPLIT[:2]),
-    ("int8", (4096,) * 3): every(["units=1"], BLOCKS, ["stages=3", "stages=4"]),
+    ("f64_nn", (4096,) * 3): every(WIDE_BLOCKS[1:4], ["tile_k=16", "tile_k=32"], STAGES),
+    ("f64_nt", (4096,) * 3): every(WIDE_BLOCKS[1:4], ["tile_k=16", "tile_k=32"], STAGES),
+    ("bf16_nn", (4096,) * 3): every(["units=1"], BLOCKS[:3], STAGES),
+    ("bf16_nn", (1024,) * 3): every(["units=1"], SMALL, STAGES) + [[]],
+    ("bf16_nn", (512,) * 3): every(["units=1"], SMALL[2:], STAGES + ["stages=6"]) + [[]],
+    ("bf16_nt", (32, 4096, 4096)): every(["units=1"], FLAT[1:4], ["stages=4", "stages=8"], SPLIT) + [[]],
+    ("batched", (32, 1024, 1024, 128)): every(["units=1"], BLOCKS, ["stages=2"] + STAGES) + [[]],
+    ("f16_nt", (4096,) * 3): every(["units=1"], ["tile=128128 warp=32064", "tile=128128 warp=64032", "tile=128256 warp=32064", "tile=256128 warp=64032"], STAGES) + [[]],
 }
 
 

@@ -66,13 +66,13 @@ class mma_emitter : public group_writer {
   std::string constants() const {
     std::string text;
     text += fmt::format("constexpr int TILE_M = {}, TILE_N = {}, TILE_K = {};  // of one block\n", s_.tile_m, s_.tile_n, s_.tile_k);
-    text += fmt::format("constexpr int WARP_M = {}, WARP_N = {};              // of that, of one warp\n", s_.warp_m, s_.warp_n);
-    text += fmt::format("constexpr int STEP_K = {};     // of the depth that a warp holds in registers at a time\n", step_k());
-    text += fmt::format("constexpr int STAGES = {};     // slots of the ring in shared memory\n", s_.stages);
-    text += fmt::format("constexpr int BAND = {};       // tile rows walked together\n", s_.band);
-    text += fmt::format("constexpr int SPLITS = {};     // parts of the depth\n", s_.splits);
+    text += fmt::format("constexpr int WARP_M = {}, WARP_N = {};  // of that, of one warp\n", s_.warp_m, s_.warp_n);
+    text += fmt::format("constexpr int STEP_K = {};  // of the depth that a warp holds in registers at a time\n", step_k());
+    text += fmt::format("constexpr int STAGES = {};  // slots of the ring in shared memory\n", s_.stages);
+    text += fmt::format("constexpr int BAND = {};  // tile rows walked together\n", s_.band);
+    text += fmt::format("constexpr int SPLITS = {};  // parts of the depth\n", s_.splits);
     if (s_.promote > 0)
-      text += fmt::format("constexpr int PROMOTE = {};    // slots that the tensor cores sum up on their own\n", s_.promote);
+      text += fmt::format("constexpr int PROMOTE = {};  // slots that the tensor cores sum up on their own\n", s_.promote);
     text += fmt::format("constexpr int LEFT_PLANES = {}, RIGHT_PLANES = {};\n", s_.left_planes(plan_), s_.right_planes(plan_));
     text += "constexpr int THREADS = TILE_M / WARP_M * (TILE_N / WARP_N) * 32;\n";
     text += "constexpr int PHASES = TILE_K / STEP_K;\n";

@@ -63,7 +63,7 @@ double products_per_clock(const gemm_plan& plan, const simt_model& model) {
   const int capability = compute_capability(model);
   const bool large = capability == 80 || capability == 90 || capability == 100;
   if (plan.wide()) return capability == 90 ? 128 : large ? 64 : 2;  // sm_86, 89, 120: units of f64 are few
-  const double half = capability == 90 ? 1270 : large ? 1024 : 512;
+  const double half = capability == 90 ? 1150 : large ? 1024 : 512;
   return plan.element == matrix_element::integer8 ? 2 * half : half;
 }
 
@@ -110,34 +110,37 @@ std::vector<std::int64_t> mma_instructions(const simt_model& model) {
 double mma_cost(const gemm_plan& plan, const gemm_sizes& size, const gemm_schedule& s, const simt_model& model) {
   // Fitted to some hundred schedules on an H200.
   constexpr double clock_ghz = 1.7;
-  constexpr double shared_bytes_per_clock = 128, l2_bytes_per_clock = 40;  // of a multiprocessor
+  constexpr double shared_bytes_per_clock = 128, l2_bytes_per_clock = 44;  // of a multiprocessor
   constexpr double latency_clocks = 1200;                                  // of memory
-  constexpr double block_clocks = 2500;                                    // until the ring is full
-  constexpr double finish_clocks_per_result = 0.14;                        // of 16 bits or f32
+  constexpr double block_clocks = 2000;                                    // until the ring is full
+  constexpr double finish_clocks_per_result = 0.18;                        // of 16 bits or f32
   constexpr double barrier_clocks = 100;                                   // at every slot, unless other blocks go on meanwhile
+  constexpr double copied_bytes_per_clock = 300;                           // by instructions that the multiplying warps have to issue
   constexpr double launch_ns = 3000;
-  constexpr double full_warps = 10;  // that keep the units busy; each unit is one of four
+  constexpr double full_warps = 8;  // that keep the units busy; each unit is one of four
   const std::int64_t items = blocks_of(size.rows, s.tile_m) * blocks_of(size.columns, s.tile_n) * size.batches * s.splits;
   const auto steps = static_cast<double>(blocks_of(blocks_of(size.depth, s.tile_k), s.splits));
   const auto blocks = static_cast<double>(blocks_of(items, model.multiprocessors));
   const auto most_together = static_cast<double>(resident(plan, s, model));
   const double together = std::min(blocks, most_together);
   const double warps = threads_of(s) / 32.0;
-  const double efficiency = std::min({1.0, 0.6 + 0.4 * together * warps / full_warps, 0.7 * together * warps / 4});
+  const double efficiency = std::min({1.0, 0.5 + 0.5 * together * warps / full_warps, 0.6 * together * warps / 4});
 
   const auto products = static_cast<double>(s.products(plan).size());
   const double multiply = products * s.tile_m * s.tile_n * s.tile_k / products_per_clock(plan, model) / efficiency;
   const auto brought = static_cast<double>(s.slot_bytes(plan));
   const double read = warps * (s.left_planes(plan) * s.warp_m + s.right_planes(plan) * s.warp_n) * s.tile_k * plan.element_bytes();
   const double feed = std::min(l2_bytes_per_clock, together * (s.stages - 1) * brought / latency_clocks);
-  const double step = std::max({multiply, (read + brought) / shared_bytes_per_clock, brought / feed}) + barrier_clocks / together;
+  const double step = std::max({multiply, (read + brought) / shared_bytes_per_clock, brought / feed}) + barrier_clocks / together +
+                      brought / copied_bytes_per_clock;
   const double finish = finish_clocks_per_result * s.tile_m * s.tile_n * (plan.wide() ? 2 : 1);
   const double clocks = blocks * (steps * step + finish) + std::ceil(blocks / most_together) * block_clocks;
 
   const auto elements = static_cast<double>((size.rows + size.columns) * size.depth * size.batches) * plan.element_bytes();
   const auto results = static_cast<double>(size.rows * size.columns * size.batches);
-  const double join = s.splits > 1 ? launch_ns + results * s.splits * 2 * (plan.wide() ? 8 : 4) / model.memory_gb_per_s : 0;
-  return std::max(clocks / clock_ghz, elements / (0.9 * model.memory_gb_per_s)) + join;
+  const double join = s.splits > 1 ? launch_ns + results * s.splits * 4 * (plan.wide() ? 8 : 4) / model.memory_gb_per_s : 0;
+  const double compute = clocks / clock_ghz, memory = elements / (0.9 * model.memory_gb_per_s);
+  return std::max(compute, memory) + 0.05 * std::min(compute, memory) + join;  // less work among equals
 }
 
 gemm_schedule prefer_mma(const gemm_plan& plan, const simt_model& model, dtype lowest) {
@@ -157,7 +160,9 @@ gemm_schedule prefer_mma(const gemm_plan& plan, const simt_model& model, dtype l
   s.instruction = best_instruction(model);
   s.order = precise_orders(plan, lowest).front();
   s.promote = plan.emulated() ? 1 : plan.wide_results() ? wide_promote : 0;
-  for (const std::int64_t tile : mma_tiles(plan)) {
+  std::vector<std::int64_t> tiles = mma_tiles(plan);
+  std::reverse(tiles.begin(), tiles.end());  // the largest of equals
+  for (const std::int64_t tile : tiles) {
     for (const std::int64_t warp : mma_warp_tiles(plan)) {
       s.tile_m = static_cast<int>(tile / tile_code), s.tile_n = static_cast<int>(tile % tile_code);
       s.warp_m = static_cast<int>(warp / tile_code), s.warp_n = static_cast<int>(warp % tile_code);
@@ -165,7 +170,7 @@ gemm_schedule prefer_mma(const gemm_plan& plan, const simt_model& model, dtype l
         if (s.splits > 1 && (plan.element == matrix_element::integer8 || size.depth < s.splits * 128)) break;
         for (const int line_bytes : plan.wide() ? std::array{256, 128} : std::array{128, 64}) {
           s.tile_k = line_bytes / plan.element_bytes();
-          for (const int stages : {8, 6, 4, 3, 2}) {  // as many as cost nothing
+          for (const int stages : {4, 6, 8, 3}) {  // two wait for memory at every slot
             s.stages = stages;
             consider(s);
           }

@@ -136,6 +136,13 @@ std::vector<std::int64_t> tile_codes(const gemm_plan& plan, const gemm_units& un
   return codes;
 }
 
+/// Where both multiply: few rows and small products don't fill a warpgroup's 64 rows.
+bool warps_are_faster(const gemm_plan& plan, const gemm_schedule& warps, const gemm_schedule& groups, const simt_model& model) {
+  constexpr double benefit = 1.15;  // that the model must see: where it sees less it was seen wrong either way
+  const gemm_sizes size = sizes_of(plan);
+  return benefit * mma_cost(plan, size, warps, model) < cost_of(plan, size, groups, model) * product_ns;
+}
+
 decision units_decision(const std::string& name, const gemm_schedule& preferred) {
   decision d;
   d.name = name;
@@ -219,7 +226,8 @@ gemm_units units_of(const gemm_plan& plan, const simt_model& model) {
 std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest) {
   const gemm_units units = units_of(plan, model);
   const gemm_schedule warps = units.warps ? prefer_mma(plan, model, lowest) : gemm_schedule{};
-  gemm_schedule best = units.warpgroups ? prefer_warpgroups(plan, model, lowest) : warps;
+  const gemm_schedule groups = units.warpgroups ? prefer_warpgroups(plan, model, lowest) : gemm_schedule{};
+  const gemm_schedule best = !units.warpgroups || (units.warps && warps_are_faster(plan, warps, groups, model)) ? warps : groups;
   const std::vector<int> orders = precise_orders(plan, lowest);
   const int widest = row_bytes / plan.element_bytes();
   std::vector<decision> all;
@@ -228,12 +236,12 @@ std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& g
                               "rows x columns of the result that one block computes at a time", 3));
   if (units.warps && mma_warp_tiles(plan).size() > 1)
     all.push_back(tile_decision(group + ".warp", mma_warp_tiles(plan), warps.warp_m, warps.warp_n, "what one warp computes of it", 2));
-  if (units.warpgroups) all.push_back(turns_decision(group + ".turns", best));
+  if (units.warpgroups) all.push_back(turns_decision(group + ".turns", groups));
   const std::vector<std::int64_t> depths = plan.wide() ? std::vector<std::int64_t>{16, 32} : std::vector<std::int64_t>{widest / 2, widest};
   all.push_back(numeric(group + ".tile_k", depths, best.tile_k, "depth of one slot of the ring", 0.5));
   all.push_back(numeric(group + ".stages", {2, 3, 4, 5, 6, 7, 8}, best.stages, "slots of the ring in shared memory; as many as fit"));
   if (units.warpgroups)
-    all.push_back(numeric(group + ".cluster", {1, 2, 4}, best.cluster, "blocks that share the right operand's tiles", 2));
+    all.push_back(numeric(group + ".cluster", {1, 2, 4}, groups.cluster, "blocks that share the right operand's tiles", 2));
   all.push_back(numeric(group + ".band", {1, 2, 4, 8, 16, 32}, best.band, "tile rows walked together, for L2", 2));
   if (plan.element == matrix_element::integer8) return all;
   all.push_back(numeric(group + ".splits", {1, 2, 3, 4, 6, 8, 16}, best.splits, "parts of the depth that different blocks sum"));
