@@ -29,6 +29,9 @@ json seconds_into(const memory::session& session, const std::string& time) {
   return from && to ? json(std::max(0.0, *to - *from)) : json();
 }
 
+/// Times are noted a little after what they are of.
+constexpr double clock_slack_s = 2;
+
 json null_if_empty(const std::vector<double>& interval) {
   return interval.empty() ? json() : json(interval);
 }
@@ -175,6 +178,24 @@ std::vector<std::string> lineage_of(const memory::candidate& candidate, const st
     ++i;
   }
   return out;
+}
+
+std::optional<measuring_time> measuring_of(const session_records& records) {
+  measuring_time time;
+  std::optional<double> first_s;
+  const auto started_s = seconds_of(records.session.started);
+  for (const auto& e : records.evaluations) {
+    const auto finished_s = seconds_of(e.finished);
+    const double took_s = e.cost.kernel_s + e.cost.own_s;
+    if (!finished_s || !e.duplicate_of.empty() || took_s <= 0) continue;
+    first_s = std::min(first_s.value_or(*finished_s - took_s), *finished_s - took_s);
+    time.evaluating_s += took_s;
+    time.kernels_s += e.cost.kernel_s;
+  }
+  if (!first_s || !started_s) return std::nullopt;
+  time.span_s = *started_s + records.session.wall_s - *first_s;
+  if (time.span_s <= 0 || time.evaluating_s > time.span_s + clock_slack_s) return std::nullopt;
+  return time;
 }
 
 json result_document(const session_records& records) {

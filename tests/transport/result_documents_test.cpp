@@ -29,6 +29,23 @@ std::string golden(const std::string& name, const std::string& now) {
 
 }  // namespace
 
+TEST_CASE("how much of a session's time was spent measuring") {
+  auto records = finished_session();   // starts at 04:05, lasts a minute; evaluations finish from 04:10.5 on, one a second
+  CHECK_FALSE(measuring_of(records));  // no costs
+  records.evaluations[0].cost = {1, 0.5, 1};
+  records.evaluations[2].cost = {3, 10, 5};
+  records.evaluations[3].cost = {1, 7, 7};
+  records.evaluations[3].duplicate_of = "eval-x";
+  const auto time = measuring_of(records);
+  REQUIRE(time);
+  CHECK(time->span_s == doctest::Approx(60 - (12.5 - 5 - 15)));
+  CHECK(time->evaluating_s == doctest::Approx(16.5));
+  CHECK(time->kernels_s == doctest::Approx(10.5));
+  CHECK(report_document(records).find("| measuring | 24 % of the 1 m 07 s since") != std::string::npos);
+  records.session.wall_s = 5;  // its clock began anew after a break
+  CHECK_FALSE(measuring_of(records));
+}
+
 TEST_CASE("result.json holds what the session found") {
   const auto d = result_document(finished_session());
   CHECK(d["schema"] == "kernsmith.result/1");
