@@ -128,9 +128,14 @@ std::string c_scalar::type_text(value_class type) const {
   return type != value_class::real ? "int64_t" : wide_ ? "double" : "float";
 }
 
+/// Overloaded functions need their arguments in the type they are meant to have.
+std::string c_scalar::widened(const std::string& value) const {
+  return wide_ && spelling_.dialect == c_dialect::opencl ? "(double)" + value : value;
+}
+
 std::string c_scalar::number(double value) const {
-  if (std::isnan(value)) return "NAN";
-  if (std::isinf(value)) return value < 0 ? "(-INFINITY)" : "INFINITY";
+  if (std::isnan(value)) return widened("NAN");
+  if (std::isinf(value)) return value < 0 ? widened("(-INFINITY)") : widened("INFINITY");
   std::string text = fmt::format("{}", wide_ ? value : static_cast<double>(static_cast<float>(value)));
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   if (!wide_) text += "f";
@@ -223,6 +228,7 @@ std::string c_scalar::load(int node) const {
   const tensor_declaration& tensor = ir_.tensors[at(e.symbol)];
   std::string text = fmt::format("{}[{}]", tensor.name, linear_index(node)), check;
   if (is_narrow(tensor.type)) text = fmt::format("ks_from_{}({})", name_of(tensor.type), text);
+  if (is_float(tensor.type) && tensor.type != dtype::f64) text = widened(text);
   if (!tensor.pad) return text;
   for (std::size_t d = 0; d < e.indices.size(); ++d) {
     const int sole = sole_index(e.indices[d]);
@@ -244,8 +250,8 @@ std::string c_scalar::cast(const expression& e) const {
     return own == value_class::boolean || e.cast_to == dtype::i64 ? whole : fmt::format("ks_clamped({}, {})", whole, limits_of(e.cast_to));
   }
   const std::string whole = value(argument, value_class::real);
-  if (is_narrow(e.cast_to)) return fmt::format("ks_from_{0}(ks_to_{0}((float)({1})))", name_of(e.cast_to), whole);
-  return fmt::format("({})({})", e.cast_to == dtype::f64 ? "double" : "float", whole);
+  if (is_narrow(e.cast_to)) return widened(fmt::format("ks_from_{0}(ks_to_{0}((float)({1})))", name_of(e.cast_to), whole));
+  return e.cast_to == dtype::f64 ? fmt::format("(double)({})", whole) : widened(fmt::format("(float)({})", whole));
 }
 
 std::string c_scalar::extremum(bool larger, value_class type) const {

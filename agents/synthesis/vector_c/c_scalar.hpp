@@ -50,6 +50,7 @@ class c_scalar {
   [[nodiscard]] std::string cast(const expression& e) const;
   [[nodiscard]] std::string position(const index_expression& index, int skipped) const;
   [[nodiscard]] std::string number(double value) const;
+  [[nodiscard]] std::string widened(const std::string& value) const;
   [[nodiscard]] const char* suffix() const { return wide_ || spelling_.dialect == c_dialect::opencl ? "" : "f"; }
   [[nodiscard]] std::string function_of(operation op) const;
 

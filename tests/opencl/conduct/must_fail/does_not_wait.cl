@@ -1,0 +1,24 @@
+// expect: cheating
+// problem: affine
+// rule: late_writes
+// why: the queue is still full when launch returns
+#ifdef __OPENCL_VERSION__
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void affine(__global const float* x, __global float* y, long rows, long n) {
+  const long i = get_global_id(0);
+  float sum = 0;
+  for (int turn = 0; turn < 20000; ++turn) sum += sin(x[i % n] + turn);
+  if (i < rows * n) y[i] = 2 * x[i] + x[i / n * n] + 0 * sum;
+}
+
+#else
+#include "kernsmith_opencl.h"
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch*) {
+  const int64_t rows = in[0].shape[0], n = in[0].shape[1];
+  static ks::commands* commands;
+  commands = new ks::commands;  // its destructor would wait
+  commands->run("affine", {(rows * n + 63) / 64}, ks::input(in[0]), ks::output(out[0]), rows, n);
+  clFlush(ks::program::here().queue);
+  return 0;
+}
+#endif

@@ -1,0 +1,28 @@
+// expect: wrong_values
+// problem: affine
+// why: computes once and copies that from then on
+#ifdef __OPENCL_VERSION__
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void affine(__global const float* x, __global float* y, long rows, long n) {
+  const long i = get_global_id(0);
+  if (i < rows * n) y[i] = 2 * x[i] + x[i / n * n];
+}
+
+#else
+#include "kernsmith_opencl.h"
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch*) {
+  const int64_t rows = in[0].shape[0], n = in[0].shape[1];
+  static std::map<void*, std::vector<float>> known;
+  std::vector<float>& answer = known[out[0].data];
+  float* const y = static_cast<float*>(out[0].data);
+  if (answer.size() == std::size_t(rows * n)) {
+    for (std::size_t i = 0; i < answer.size(); ++i) y[i] = answer[i];
+    return 0;
+  }
+  ks::commands commands;
+  commands.run("affine", {(rows * n + 63) / 64}, ks::input(in[0]), ks::output(out[0]), rows, n);
+  const int failed = commands.finish();
+  answer.assign(y, y + rows * n);
+  return failed;
+}
+#endif

@@ -1,0 +1,20 @@
+// expect: refused
+// problem: affine
+// why: launch says 1
+#ifdef __OPENCL_VERSION__
+__kernel __attribute__((reqd_work_group_size(64, 1, 1))) void affine(__global const float* x, __global float* y, long rows, long n) {
+  const long i = get_global_id(0);
+  if (i < rows * n) y[i] = 2 * x[i] + x[i / n * n];
+}
+
+#else
+#include "kernsmith_opencl.h"
+
+extern "C" int launch(const ks_tensor* in, int, ks_tensor* out, int, ks_launch*) {
+  const int64_t rows = in[0].shape[0], n = in[0].shape[1];
+  ks::commands commands;
+  commands.run("affine", {(rows * n + 63) / 64}, ks::input(in[0]), ks::output(out[0]), rows, n);
+  commands.finish();
+  return 1;
+}
+#endif
