@@ -137,7 +137,7 @@ class row_grammar final : public simt_grammar {
     const bool searches = get(chosen, prefix + "count", 0) == 1;
     row_code code;
     if (searches)
-      code = write_search(p, choose_across(prefix, chosen));
+      code = write_search(p, choose_across(prefix, chosen), model().language == dialect::cuda);
     else if (is_across(p, prefix, chosen))
       code = write_across(p, choose_across(prefix, chosen));
     else
@@ -253,7 +253,8 @@ class row_grammar final : public simt_grammar {
   }
 
   /// The search, and the comparison with every border for more borders than shared memory holds a tree of.
-  static row_code write_search(const simt_program& p, const across_choice& choice) {
+  static row_code write_search(const simt_program& p, across_choice choice, bool bank_copies) {
+    choice.bank_copies = bank_copies;
     simt_program searched = p, compared = p;
     searched.rows = row::with_search(searched.rows, *row::find_search(p.rows));
     compared.rows.name += "_by_loop";
@@ -331,7 +332,7 @@ class row_grammar final : public simt_grammar {
     const row_traffic traffic = traffic_along(p, lane);
     // Whole accesses of the narrowest tensor, as long as the widest takes no more than two.
     g.vector = std::max<std::int64_t>(1, std::min(access_bytes / traffic.narrowest, 2 * access_bytes / traffic.widest));
-    if (p.rows.search) g.threads = 512;  // that share the borders in shared memory
+    if (p.rows.search && model().language == dialect::cuda) g.threads = 512;  // that share the borders in shared memory
     g.stream_stores = writes_much(p);
     if (across)
       guess_across(p, plan, g);

@@ -34,6 +34,7 @@ struct across_choice {
   std::int64_t slices = 1;  ///< threads that share the sweep of one row
   std::int64_t splits = 1;  ///< blocks that share it
   std::int64_t tile = 0;    ///< maps of transposed inputs: edge of the tiles that go through shared memory; 0: none
+  bool bank_copies = true;  ///< few borders that are searched stand in every bank of shared memory
   bool stream_loads = false, stream_stores = false;
 };
 

@@ -98,6 +98,10 @@ void across_writer::map_kernel() {
   }
   open_items();
   bind(code, all, packs, "[item]");
+  // Packs that lie inside as a whole need no look at each element.
+  out_.open("const auto rows = [&](auto edge)");
+  out_.line("constexpr int kHere = decltype(edge)::value;");
+  edge_ = "kHere";
   declare_outputs();
   count_borders(code);
   open_lanes();
@@ -107,6 +111,10 @@ void across_writer::map_kernel() {
   }
   out_.close();
   store_outputs(code);
+  edge_ = "kEdge";
+  out_.close(";");
+  out_.line(fmt::format("if (kEdge == ks_any && first + kVector <= {}) rows(ks_edge<ks_full>{{}});", extent_));
+  out_.line("else rows(ks_edge<kEdge>{});");
   out_.close();
   out_.close();
   out_.close();
@@ -147,7 +155,7 @@ void across_writer::open_lanes() {
   out_.line("#pragma unroll");
   out_.open("for (int l = 0; l < kVector; ++l)");
   out_.line(fmt::format("[[maybe_unused]] const ks_ix {} = first + l;", n));
-  out_.line(fmt::format("if (kEdge == ks_any && {} >= {}) continue;", n, extent_));
+  out_.line(fmt::format("if ({} == ks_any && {} >= {}) continue;", edge_, n, extent_));
 }
 
 void across_writer::define(lane_code& code, int i, const std::string& name) {
@@ -185,8 +193,8 @@ void across_writer::store_outputs(const lane_code& code) {
   out_.line(fmt::format("[[maybe_unused]] const ks_ix {} = first;", p_.class_name(lane_)));
   for (int i = 0; i < p_.count(); ++i)
     if (packed_output(i))
-      out_.line(fmt::format("ks_put<kVector, kEdge, {}>(&{}, {}, first, ks_ix({}));", stream_stores(), code.target_element(i), out_name(i),
-                            extent_));
+      out_.line(fmt::format("ks_put<kVector, {}, {}>(&{}, {}, first, ks_ix({}));", edge_, stream_stores(), code.target_element(i),
+                            out_name(i), extent_));
   out_.close();
 }
 
@@ -202,28 +210,41 @@ void across_writer::map_launcher() {
   out_.lines(tiles_.start);
   if (!p_.rows.search) {
     choose([&](const std::string& index, std::int64_t vector, const std::string& edge) {
-      return start_map(fmt::format("{}, {}, {}", index, vector, edge), vector, "0");
+      constexpr std::int64_t many = 4096;  // short blocks balance better than few long ones
+      return start_map(fmt::format("{}, {}, {}", index, vector, edge), vector, many, "0");
     });
   } else {
     const std::string borders = p_.class_extent(p_.rows.search->count_class);
+    // Blocks that plant a tree first are about as many as run at once, and more where planting is quick: multiprocessors aren't equally
+    // fast.
+    constexpr std::int64_t tree_threads = 2048, copies_threads = 8192;
     for (const int levels : search_levels()) {
-      if (levels > 0) out_.open(fmt::format("if (ks_search_levels({}) == {})", borders, levels));
-      choose([&](const std::string& index, std::int64_t vector, const std::string& edge) {
+      const auto start = [&](const std::string& index, std::int64_t vector, const std::string& edge) {
         return start_map(fmt::format("{}, {}, {}, {}", index, vector, edge, levels), vector,
+                         (levels > 0 ? copies_threads : tree_threads) / choice_.threads,
                          fmt::format("ks_counter<{}>::bytes({})", levels, borders));
-      });
-      if (levels > 0) out_.close();
+      };
+      if (levels == 0) {
+        choose(start);
+        continue;
+      }
+      const std::string narrow = typically_narrow(p_) ? "int32_t" : "int64_t";
+      out_.open(fmt::format("if (fits && ks_search_levels({}) == {})", borders, levels));
+      out_.line(fmt::format("if ({} % {} == 0) return {};", extent_, choice_.vector, start(narrow, choice_.vector, "ks_full")));
+      if (others_.empty()) out_.line(fmt::format("return {};", start(narrow, choice_.vector, "ks_any")));
+      out_.close();
     }
   }
   out_.close();
 }
 
-std::string across_writer::start_map(const std::string& kernel, std::int64_t vector, const std::string& shared_bytes) const {
+std::string across_writer::start_map(const std::string& kernel, std::int64_t vector, std::int64_t blocks,
+                                     const std::string& shared_bytes) const {
   const std::string packs =
       fmt::format("({0} + {1} - 1) / {1}{2}", extent_, vector, others_.empty() ? "" : " * (" + p_.product(others_) + ")");
   return fmt::format(
       "ks_start({}_map_kernel<{}>, dim3(unsigned(ks_blocks({}, {}, {} * int64_t(ks_multiprocessors())))), dim3({}), {}, ks_stream, {})",
-      name_, kernel, packs, choice_.threads * choice_.items, blocks_per_multiprocessor(), choice_.threads, shared_bytes, arguments());
+      name_, kernel, packs, choice_.threads * choice_.items, blocks, choice_.threads, shared_bytes, arguments());
 }
 
 std::vector<int> across_writer::search_levels() const {
@@ -234,17 +255,12 @@ std::vector<int> across_writer::search_levels() const {
   for (const workload& w : p_.flat.workloads) {
     const auto borders = static_cast<std::uint64_t>(extent_of(p_.flat.statements[0].variables[counted].extent, w.axes));
     const int levels = static_cast<int>(std::bit_width(borders));
-    if (levels > 0 && levels <= most_levels && all.size() < most_copies && std::find(all.begin(), all.end(), levels) == all.end())
+    if (choice_.bank_copies && levels > 0 && levels <= most_levels && all.size() < most_copies &&
+        std::find(all.begin(), all.end(), levels) == all.end())
       all.push_back(levels);
   }
   all.push_back(0);
   return all;
-}
-
-std::int64_t across_writer::blocks_per_multiprocessor() const {
-  // Blocks that plant a tree are few, but more than run at once: multiprocessors aren't equally fast.
-  constexpr std::int64_t many = 4096, planting_threads = 8192;
-  return p_.rows.search ? planting_threads / choice_.threads : many;
 }
 
 std::optional<int> across_lane(const simt_program& p) {

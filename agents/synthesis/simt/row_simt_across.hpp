@@ -90,10 +90,12 @@ class across_writer {
     if (choice_.vector > 1) {
       out_.line(fmt::format("if ({}{} % {} == 0) return {};", fits, extent_, choice_.vector, start(narrow, choice_.vector, "ks_full")));
       if (others_.empty()) {
+        if (narrow == "int32_t") out_.line(fmt::format("if (fits) return {};", start(narrow, choice_.vector, "ks_any")));
         out_.line(fmt::format("return {};", start("int64_t", choice_.vector, "ks_any")));
         return;
       }
-    } else if (narrow == "int32_t") {
+    }
+    if (narrow == "int32_t") {
       out_.line(fmt::format("if (fits) return {};", start("int32_t", 1, "ks_full")));
     }
     out_.line(fmt::format("return {};", start("int64_t", 1, "ks_full")));
@@ -101,14 +103,11 @@ class across_writer {
 
   void map_launcher();
 
-  /// The launch of the map kernel with these template arguments.
-  std::string start_map(const std::string& kernel, std::int64_t vector, const std::string& shared_bytes) const;
+  /// The launch of the map kernel with these template arguments, on at most so many blocks per multiprocessor.
+  std::string start_map(const std::string& kernel, std::int64_t vector, std::int64_t blocks, const std::string& shared_bytes) const;
 
   /// Levels that searches of the workloads' borders take, as far as they have a kernel of their own, then 0: any number.
   std::vector<int> search_levels() const;
-
-  /// Many short blocks balance better than few long ones; those that plant a tree first are a few times as many as run at once.
-  std::int64_t blocks_per_multiprocessor() const;
 
   // ---- reductions in the thread ----
 
@@ -174,6 +173,7 @@ class across_writer {
   tile_code tiles_;
   std::int64_t splits_ = 1;
   int loads_ = 0;
+  std::string edge_ = "kEdge";  ///< how the packs being written meet the ends of rows
   source_writer out_;
 };
 

@@ -119,14 +119,6 @@ void inner_writer::kernel(body b) {
   out_.line("");
 }
 
-std::string inner_writer::blocks_side_by_side(body b, const std::string& threads) const {
-  // Where a thread keeps little, registers are bounded so that 1024 threads run side by side: others then load while some wait.
-  const std::string blocks = in_shared(b) ? "kResident"
-                                          : fmt::format("kThreads >= 256 && kItems * kVector * {} <= 128 ? 1024 / kThreads : 1",
-                                                        traffic_along(p_, lane_).kept_bytes_per_element);
-  return model_.language == dialect::hip ? fmt::format("ks_resident({}, {})", threads, blocks) : blocks;
-}
-
 void inner_writer::place_rows(body b) {
   if (b == body::kept) {
     out_.line(in_shared(b) ? "constexpr int kRows = 1;"
@@ -135,7 +127,7 @@ void inner_writer::place_rows(body b) {
     out_.line("constexpr int kAcross = kThreads * kBlocks;  // threads of a row");
     out_.line("const int lane = int(blockIdx.x) % kBlocks * kThreads + int(threadIdx.x) % kThreads;");
     out_.line("const ks_ix at = ks_ix(blockIdx.x) / kBlocks * kRows + ks_ix(threadIdx.x) / kThreads;");
-    out_.line("const bool live = at < ks_row_count;  // others go along, on row 0, and write nothing");
+    out_.line("const bool live = kRows == 1 || at < ks_row_count;  // others go along, on row 0, and write nothing");
     out_.line("const ks_ix row = live ? at : 0;");
   } else {
     out_.line("constexpr int kAcross = kThreads, kBlocks = 1;");
@@ -240,25 +232,32 @@ void inner_writer::open_step(const std::string& step) {
 }
 
 void inner_writer::take_steps(const std::string& step, body b) {
-  const std::string whole = fmt::format("({} + shift) / (kAcross * kVector)", extent_);
+  const std::string inside = fmt::format("first >= 0 && first + kVector <= {}", extent_);
+  const std::string full = step + "(ks_edge<ks_full>{}, item);", cut = step + "(ks_edge<kEdge>{}, item);";
   if (b == body::kept && keep_now_ == keeping::registers) {
     out_.line("#pragma unroll");
     out_.open("for (int item = 0; item < kItems; ++item)");
-    out_.line(fmt::format("if (kEdge == ks_any && item > 0 && item < {}) {}(ks_edge<ks_full>{{}}, item);", whole, step));
-    out_.line(fmt::format("else {}(ks_edge<kEdge>{{}}, item);", step));
+    out_.line(fmt::format("const ks_ix first = {};", first_text(b)));
+    out_.line(fmt::format("if (kEdge == ks_any && {}) {}", inside, full));
+    out_.line("else " + cut);
     out_.close();
     return;
   }
   const std::string items = b == body::kept ? "kItems" : "items";
-  out_.open_scope();
-  out_.line("ks_ix item = 0;");
   out_.open("if (kEdge == ks_any)");
-  out_.line(fmt::format("{}(ks_edge<ks_any>{{}}, item++);", step));
+  out_.line(fmt::format("const ks_ix whole = ({} + shift) / (kAcross * kVector);", extent_));
   out_.line("#pragma unroll 4");
-  out_.line(fmt::format("for (const ks_ix whole = {}; item < whole; ++item) {}(ks_edge<ks_full>{{}}, item);", whole, step));
+  out_.line("for (ks_ix item = 1; item < whole; ++item) " + full);
+  out_.line("#pragma unroll 1");
+  out_.open(fmt::format("for (ks_ix item = 0; item < {}; item = item == 0 && whole > 1 ? whole : item + 1)", items));
+  out_.line(fmt::format("const ks_ix first = {};", first_text(b)));
+  out_.line(fmt::format("if ({}) {}", inside, full));
+  out_.line("else " + cut);
   out_.close();
+  out_.close();
+  out_.open("if (kEdge != ks_any)");
   out_.line("#pragma unroll 4");
-  out_.line(fmt::format("for (; item < {}; ++item) {}(ks_edge<kEdge>{{}}, item);", items, step));
+  out_.line(fmt::format("for (ks_ix item = 0; item < {}; ++item) {}", items, cut));
   out_.close();
 }
 

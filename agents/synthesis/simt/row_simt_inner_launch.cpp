@@ -35,7 +35,10 @@ std::optional<inner_writer::configuration> inner_writer::place(std::int64_t n, s
   const auto kept_bytes = [&](const configuration& c) { return c.items * choice_.vector * kept_bytes_per_element; };
   const std::int64_t limit = clusters() > 1 ? crowded_threads * clusters() : most_threads;
   const std::int64_t threads = std::clamp<std::int64_t>(round_up_to_power((packs + choice_.vectors - 1) / choice_.vectors), 1, limit);
-  const std::int64_t least = 2 * model_.warp_size, most = crowded_threads * clusters();
+  // A block that leaves no room for another beside it takes all threads that it can have.
+  const std::int64_t least = 2 * model_.warp_size;
+  const bool alone = 2 * n * kept_bytes_per_element > model_.shared_bytes_per_block * clusters();
+  const std::int64_t most = (alone ? most_threads : crowded_threads) * clusters();
   const configuration shared = spread(std::clamp(threads, least, most), keeping::shared);
   const bool fits_shared = kept_bytes(shared) * shared.threads <= model_.shared_bytes_per_block;
   // A row that would crowd the registers of a lone block stands in shared memory instead.
@@ -127,8 +130,9 @@ void inner_writer::invert(lane_code& code, int i) {
       if (e.kind != expression_kind::call || e.op != operation::divide) continue;
       const expression& divisor = s.nodes[static_cast<std::size_t>(e.arguments[1])];
       if (divisor.kind != expression_kind::load || p_.rows.written_by(divisor.symbol) != i) continue;
-      out_.line(fmt::format("const float {}_inverse = ks_inverse({});", p_.stem(p_.at(i).tensor), row_name(i)));
-      code.know_inverse(i, row_name(i) + ", " + p_.stem(p_.at(i).tensor) + "_inverse");
+      const std::string name = p_.stem(p_.at(i).tensor) + "_divisor";
+      out_.line(fmt::format("const ks_divisor {} = ks_divide_by({});", name, row_name(i)));
+      code.know_divisor(i, name);
       return;
     }
   }

@@ -22,6 +22,14 @@ std::int64_t inner_writer::resident(const configuration& c) const {
   return std::clamp<std::int64_t>(std::min(by_memory, resident_threads / c.threads), 1, 16);
 }
 
+std::string inner_writer::blocks_side_by_side(body b, const std::string& threads) const {
+  // Where a thread keeps little, registers are bounded so that 1024 threads run side by side: others then load while some wait.
+  const std::string blocks = in_shared(b) ? "kResident"
+                                          : fmt::format("kThreads >= 256 && kItems * kVector * {} <= 128 ? 1024 / kThreads : 1",
+                                                        traffic_along(p_, lane_).kept_bytes_per_element);
+  return model_.language == dialect::hip ? fmt::format("ks_resident({}, {})", threads, blocks) : blocks;
+}
+
 void inner_writer::bring_row(const std::vector<pack>& held) {
   out_.line("KS_DYNAMIC_SHARED(shared);");
   std::string offset = "0";

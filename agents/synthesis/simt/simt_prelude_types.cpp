@@ -144,9 +144,16 @@ template <class T>
 KS_BOTH T ks_sigmoid(T x) {
   return ks_sigmoid_of(x);
 }
-// Division by a value that many elements share: its inverse once, 0 where the inverse is out of range and each has to divide.
-KS_BOTH float ks_inverse(float by) { return fabsf(by) > 1e-36f && fabsf(by) < 1e36f ? 1.0f / by : 0.0f; }
-KS_BOTH float ks_quotient(float a, float by, float inverse) { return inverse != 0.0f ? a * inverse : a / by; }
+// Division by a value that many elements share: its inverse once. Where that would leave the range of floats, both are scaled by a power of
+// two, beyond which the quotient leaves the range as well.
+struct ks_divisor {
+  float scale, inverse;
+};
+KS_BOTH ks_divisor ks_divide_by(float by) {
+  const float scale = fabsf(by) < 1e-36f ? 18446744073709551616.0f : fabsf(by) > 1e36f ? 1.0f / 18446744073709551616.0f : 1.0f;
+  return {scale, 1.0f / (by * scale)};
+}
+KS_BOTH float ks_quotient(float a, ks_divisor by) { return a * by.scale * by.inverse; }
 KS_BOTH bool ks_inside(int64_t i, int64_t extent) { return uint64_t(i) < uint64_t(extent); }
 // Integer arithmetic wraps.
 KS_BOTH int64_t ks_add(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }

@@ -255,9 +255,9 @@ std::optional<std::string> lane_code::at_hand(int i, int node) const {
       if (e.op != operation::divide) return std::nullopt;
       const expression& divisor = p_.at(i).nodes[static_cast<std::size_t>(e.arguments[1])];
       if (divisor.kind != expression_kind::load) return std::nullopt;
-      const auto inverse = inverses_.find(p_.rows.written_by(divisor.symbol));
-      if (inverse == inverses_.end() || type_text(i, value_class::real) != "float") return std::nullopt;
-      return fmt::format("ks_quotient({}, {})", value(i, e.arguments[0], value_class::real), inverse->second);
+      const auto known = divisors_.find(p_.rows.written_by(divisor.symbol));
+      if (known == divisors_.end() || type_text(i, value_class::real) != "float") return std::nullopt;
+      return fmt::format("ks_quotient({}, {})", value(i, e.arguments[0], value_class::real), known->second);
     }
     default:
       return std::nullopt;

@@ -94,15 +94,15 @@ class lane_code {
   /// The value that a load node gives is at hand as `text`, in its class.
   void ready(int i, int node, const std::string& text) { ready_[{i, node}] = text; }
   void forget_elements() { elements_.clear(); }
-  /// Divisions by the value of statement `i` become ks_quotient(dividend, `value_and_inverse`), where arithmetic is in float.
-  void know_inverse(int i, const std::string& value_and_inverse) { inverses_[i] = value_and_inverse; }
+  /// Divisions by the value of statement `i` become ks_quotient(dividend, `divisor`), where arithmetic is in float.
+  void know_divisor(int i, const std::string& divisor) { divisors_[i] = divisor; }
 
  private:
   std::optional<std::string> at_hand(int i, int node) const;
 
   const simt_program& p_;
   std::vector<scalar_expression> writers_;
-  std::map<int, std::string> values_, inverses_;
+  std::map<int, std::string> values_, divisors_;
   std::map<std::pair<int, int>, std::string> elements_, ready_;
 };
 
