@@ -304,7 +304,7 @@ TEST_CASE("nvcc accepts every layout, batches, prologues and epilogues") {
       CHECK(compile_with_nvcc(source) == "");
     }
   }
-  const auto compile = [](const problem& p, const std::string& architecture) {  // others: tests/bench/gemm_device.py
+  const auto compile = [](const problem& p, const std::string& architecture) {  // all others: gemm_device.py architectures
     const std::unique_ptr<generator> g = cuda_generator(p, architecture);
     const std::string source = source_of(*g, preferred_assignment(g->space()));
     CHECK(source.find("mma.sync") != std::string::npos);

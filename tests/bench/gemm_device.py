@@ -6,6 +6,7 @@
     gemm_device.py check FOLDER         on the device: every layout, odd shapes, epilogues, infinities and NaNs
     gemm_device.py time FOLDER          on the device: a table of microseconds, TFLOP/s and the ratio to PyTorch
     gemm_device.py sweep FOLDER         on the device: hand-picked decisions beside each other
+    gemm_device.py architectures EMIT   here: products of warps compile for every architecture that nvcc knows; registers and spills
 
 FOLDER is all that has to travel, beside this file. Times are medians of interleaved replays of CUDA graphs over three sets of buffers with
 random contents; errors are ||y - ref|| / ||ref|| with a float64 reference.
@@ -15,10 +16,12 @@ import ctypes
 import itertools
 import os
 import pathlib
+import re
 import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 
 FLAGS = ["-O3", "-std=c++17", "-gencode=arch=compute_90a,code=sm_90a", "-cudart", "shared", "-shared", "-Xcompiler", "-fPIC"]
 
@@ -170,6 +173,34 @@ def compile_all(folder):
         wrong = [w for w in pool.map(one, sorted(folder.glob("*.cu"))) if w]
     print("\n".join(wrong))
     return bool(wrong)
+
+
+def architectures(program):
+    """One compilation for each architecture and problem; returns whether one failed."""
+    known = subprocess.run(["nvcc", "--list-gpu-code"], check=True, text=True, capture_output=True).stdout.split()
+    header, failed = pathlib.Path(__file__).resolve().parents[2] / "backends" / "harness", False
+
+    def one(job):
+        architecture, name, folder = job
+        path = pathlib.Path(folder) / f"{architecture}-{name}"
+        axes = PROBLEMS[name][0]
+        path.with_suffix(".toml").write_text(problem_text(name, (1024,) * 3 if len(axes) == 3 else (64,) * len(axes)))
+        way = ["units=1"] if architecture == "sm_90a" and not name.startswith("f64") else []
+        subprocess.run([program, path.with_suffix(".toml"), path.with_suffix(".cu"), f"architecture={architecture}", *way], check=True, capture_output=True)
+        assert "mma.sync" in path.with_suffix(".cu").read_text()
+        done = subprocess.run(["nvcc", "-cubin", "-O3", "-std=c++17", "-Xptxas", "-v", f"-arch={architecture}", f"-I{header}", "-o", path.with_suffix(".cubin"),
+                               path.with_suffix(".cu")], text=True, capture_output=True)
+        about = done.stderr[done.stderr.find("gemm_kernel"):]
+        found = [re.search(pattern, about) for pattern in (r"Used (\d+) registers", r"(\d+) bytes spill stores")]
+        return done.returncode, f"{architecture:8s} {name:9s} " + (", ".join(f.group(0) for f in found if f) if done.returncode == 0 else "FAILED " + done.stderr[:300])
+
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        all_jobs = [(a, n, folder) for a in ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120") if a in known or a.rstrip("a") in known
+                    for n in ("bf16_nt", "f16_nt", "f32_nn", "f64_nn", "f64_tt", "int8", "gelu", "heads", "f64_relu")]
+        for code, line in pool.map(one, all_jobs):
+            print(line, flush=True)
+            failed |= code != 0
+    return failed
 
 
 class Tensor(ctypes.Structure):
@@ -382,6 +413,8 @@ def main():
     if len(sys.argv) == 4 and sys.argv[1] == "emit":
         emit(os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]))
         return 0
+    if len(sys.argv) == 3 and sys.argv[1] == "architectures":
+        return architectures(os.path.abspath(sys.argv[2]))
     if len(sys.argv) == 3 and sys.argv[1] == "compile":
         return compile_all(pathlib.Path(sys.argv[2]))
     if len(sys.argv) == 3 and sys.argv[1] in ("check", "time", "sweep"):
