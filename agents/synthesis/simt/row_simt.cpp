@@ -373,7 +373,15 @@ class row_grammar final : public simt_grammar {
   void guess_inner(const simt_program& p, const row::plan& plan, int lane, const row_traffic& traffic, guess& g) const {
     const std::int64_t rows = p.typical(p.rows.parallel);
     // Lengths differ between workloads: the decision is made for the first, and each gets the threads that it needs (write_inner).
-    const std::int64_t n = extent_of(p.flat.statements[0].variables[static_cast<std::size_t>(lane)].extent, p.flat.workloads[0].axes);
+    const auto length = [&](const workload& w) {
+      return extent_of(p.flat.statements[0].variables[static_cast<std::size_t>(lane)].extent, w.axes);
+    };
+    const std::int64_t n = length(p.flat.workloads[0]);
+    // Accesses of half the size are better than packs that the ends of rows cut.
+    const auto divides = [&](std::int64_t vector) {
+      return std::all_of(p.flat.workloads.begin(), p.flat.workloads.end(), [&](const workload& w) { return length(w) % vector == 0; });
+    };
+    if (g.vector > 1 && !divides(g.vector) && divides(g.vector / 2)) g.vector /= 2;
     const std::int64_t packs = std::max<std::int64_t>(1, n / g.vector);
     // A warp holds short rows without a barrier; longer ones are spread over as many threads as keep several accesses each.
     constexpr std::int64_t warp_accesses = 8;

@@ -1,6 +1,7 @@
 // The writer of kernels whose threads lie across rows: maps in row_simt_across.cpp, reductions in the thread in row_simt_columns.cpp.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -122,8 +123,11 @@ class across_writer {
 
   void load_packs(lane_code& code, const std::vector<int>& statements, const std::string& suffix);
 
-  /// The condition, the same for all rows of a pack, under which any of the statements looks at the pack's elements; empty: always.
-  std::string wanted_when(const lane_code& code, const std::vector<int>& statements, const pack& k) const;
+  /// The condition, the same for all rows of a pack, under which the statements look at the pack's elements; nothing: always.
+  struct condition {
+    int statement = -1, node = -1;
+  };
+  std::optional<condition> wanted_when(const lane_code& code, const std::vector<int>& statements, const pack& k) const;
 
   std::string next_suffix(const std::string& suffix);
 
@@ -136,7 +140,7 @@ class across_writer {
   /// The rows of the pack at one step of the sweep, whose loads are done.
   void sweep_lanes(lane_code& code, const row::sweep& w);
 
-  /// Several steps of the innermost loop at a time: first all conditions, then all loads that are wanted, then the rows.
+  /// Several steps of the innermost loop at a time: all loads that are wanted, the conditions of the steps after them, then the rows.
   bool loads_are_conditional(const lane_code& code, const row::sweep& w) const;
   void staged_steps(lane_code& code, const row::sweep& w, const std::string& c, const std::string& extent, const std::string& stride);
 

@@ -71,7 +71,7 @@ void across_writer::sweep_lanes(lane_code& code, const row::sweep& w) {
 bool across_writer::loads_are_conditional(const lane_code& code, const row::sweep& w) const {
   const std::vector<int> here = statements_of(w);
   const std::vector<pack> packs = packs_of(code, here, {});
-  return std::any_of(packs.begin(), packs.end(), [&](const pack& k) { return !wanted_when(code, here, k).empty(); });
+  return std::any_of(packs.begin(), packs.end(), [&](const pack& k) { return wanted_when(code, here, k).has_value(); });
 }
 
 void across_writer::staged_steps(lane_code& code, const row::sweep& w, const std::string& c, const std::string& extent,
@@ -79,45 +79,62 @@ void across_writer::staged_steps(lane_code& code, const row::sweep& w, const std
   constexpr int steps = 4;
   const std::vector<int> here = statements_of(w);
   const std::vector<pack> packs = packs_of(code, here, {});
-  out_.open(fmt::format("for (; start + {0} * ({1}) < {2}; start += {3} * ({1}))", steps - 1, stride, extent, steps));
-  const auto open_steps = [&] {
+  const auto open_steps = [&](const std::string& from) {
     out_.line("#pragma unroll");
     out_.open(fmt::format("for (int step = 0; step < {}; ++step)", steps));
-    out_.line(fmt::format("const ks_ix {} = start + step * ({});", c, stride));
+    out_.line(fmt::format("const ks_ix {} = {} + step * ({});", c, from, stride));
   };
-  for (const pack& k : packs) out_.line(fmt::format("{} {}[{}] = {{}};", pack_type(k.type), k.name, steps));
+  const auto look_ahead = [&](const std::string& from) {
+    open_steps(from);
+    for (const pack& k : packs)
+      if (const std::optional<condition> when = wanted_when(code, here, k))
+        out_.line(fmt::format("{}_wanted[step] = {} < {} && {};", k.name, c, extent,
+                              code.value(when->statement, when->node, value_class::boolean)));
+    out_.close();
+  };
   for (const pack& k : packs)
-    if (!wanted_when(code, here, k).empty()) out_.line(fmt::format("bool {}_wanted[{}];", k.name, steps));
-  open_steps();
-  for (const pack& k : packs)
-    if (const std::string condition = wanted_when(code, here, k); !condition.empty())
-      out_.line(fmt::format("{}_wanted[step] = {};", k.name, condition));
-  out_.close();
-  open_steps();
+    if (wanted_when(code, here, k)) out_.line(fmt::format("bool {}_wanted[{}];", k.name, steps));
+  look_ahead("start");
+  out_.open(fmt::format("while (start + {} * ({}) < {})", steps - 1, stride, extent));
+  for (const pack& k : packs) {
+    out_.line(fmt::format("{} {}[{}] = {{}};", pack_type(k.type), k.name, steps));
+    if (wanted_when(code, here, k)) out_.line(fmt::format("bool {}_taken[{}];", k.name, steps));
+  }
+  open_steps("start");
   out_.line(fmt::format("[[maybe_unused]] const ks_ix {} = first;", p_.class_name(lane_)));
-  for (const pack& k : packs)
+  for (const pack& k : packs) {
+    const bool always = !wanted_when(code, here, k);
+    if (!always) out_.line(fmt::format("{0}_taken[step] = {0}_wanted[step];", k.name));
     out_.line(fmt::format("{}{}[step] = ks_fetch<kVector, kEdge, {}>(&{}, first, ks_ix({}));",
-                          wanted_when(code, here, k).empty() ? "" : fmt::format("if ({}_wanted[step]) ", k.name), k.name, stream_loads(),
-                          k.element, extent_));
+                          always ? "" : fmt::format("if ({}_taken[step]) ", k.name), k.name, stream_loads(), k.element, extent_));
+  }
   out_.close();
-  open_steps();
+  out_.line(fmt::format("const ks_ix next = start + {} * ({});", steps, stride));
+  look_ahead("next");
+  open_steps("start");
   bind(code, here, packs, "[step]");
+  for (const pack& k : packs)
+    if (const std::optional<condition> when = wanted_when(code, here, k)) code.ready(when->statement, when->node, k.name + "_taken[step]");
   sweep_lanes(code, w);
+  for (const pack& k : packs)
+    if (const std::optional<condition> when = wanted_when(code, here, k)) code.forget_ready(when->statement, when->node);
   code.forget_elements();
   out_.close();
+  out_.line("start = next;");
   out_.close();
 }
 
-std::string across_writer::wanted_when(const lane_code& code, const std::vector<int>& statements, const pack& k) const {
+std::optional<across_writer::condition> across_writer::wanted_when(const lane_code& code, const std::vector<int>& statements,
+                                                                   const pack& k) const {
   int reader = -1, read = -1;
   for (const int i : statements)
     for (std::size_t n = 0; n < p_.at(i).nodes.size(); ++n) {
       if (!is_packed(p_, i, static_cast<int>(n), lane_) || code.element(i, static_cast<int>(n)) != k.element) continue;
-      if (read >= 0) return "";
+      if (read >= 0) return std::nullopt;
       reader = i;
       read = static_cast<int>(n);
     }
-  if (read < 0) return "";
+  if (read < 0) return std::nullopt;
   const row::row_statement& s = p_.at(reader);
   // Nodes are trees: at most one select has the load as its second argument's own.
   const auto holds = [&](int node) {
@@ -132,9 +149,9 @@ std::string across_writer::wanted_when(const lane_code& code, const std::vector<
       const expression& part = s.nodes[static_cast<std::size_t>(under)];
       if (part.kind == expression_kind::load && p_.rows.written_by(part.symbol) >= 0) plain = false;
     });
-    if (plain) return code.value(reader, e.arguments[0], value_class::boolean);
+    if (plain) return condition{reader, e.arguments[0]};
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace kernsmith::agents::simt

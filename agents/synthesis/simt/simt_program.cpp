@@ -235,6 +235,9 @@ lane_code::lane_code(const simt_program& p) : p_(p) {
 
 std::optional<std::string> lane_code::at_hand(int i, int node) const {
   const expression& e = p_.at(i).nodes[static_cast<std::size_t>(node)];
+  const auto ready = ready_.find({i, node});
+  const bool computed_here = e.kind == expression_kind::load && p_.rows.written_by(e.symbol) >= 0;
+  if (ready != ready_.end() && !computed_here) return ready->second;
   switch (e.kind) {
     case expression_kind::index:
       return fmt::format("int64_t({})", p_.class_name(e.symbol));
@@ -243,7 +246,7 @@ std::optional<std::string> lane_code::at_hand(int i, int node) const {
     case expression_kind::load: {
       if (const auto value = values_.find(p_.rows.written_by(e.symbol)); p_.rows.written_by(e.symbol) >= 0 && value != values_.end())
         return value->second;
-      if (const auto value = ready_.find({i, node}); value != ready_.end()) return value->second;
+      if (ready != ready_.end()) return ready->second;
       const auto element = elements_.find({i, node});
       if (element == elements_.end()) return std::nullopt;
       const dtype type = p_.tensor(e.symbol).type;

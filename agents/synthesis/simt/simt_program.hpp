@@ -91,8 +91,9 @@ class lane_code {
   [[nodiscard]] bool knows(int i) const { return values_.contains(i); }
   /// The element that a load node reads is at hand as `text`, in its storage type.
   void have(int i, int node, const std::string& text) { elements_[{i, node}] = text; }
-  /// The value that a load node gives is at hand as `text`, in its class.
+  /// The value of a node is at hand as `text`, in its class.
   void ready(int i, int node, const std::string& text) { ready_[{i, node}] = text; }
+  void forget_ready(int i, int node) { ready_.erase({i, node}); }
   void forget_elements() { elements_.clear(); }
   /// Divisions by the value of statement `i` become ks_quotient(dividend, `divisor`), where arithmetic is in float.
   void know_divisor(int i, const std::string& divisor) { divisors_[i] = divisor; }
