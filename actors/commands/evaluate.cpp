@@ -12,6 +12,7 @@
 
 #include "actors/commands/command_line.hpp"
 #include "actors/commands/commands.hpp"
+#include "actors/commands/generated_baseline.hpp"
 #include "actors/core_plan.hpp"
 #include "backends/cpp/evaluator.hpp"
 #include "backends/cpp/reference_source.hpp"
@@ -158,7 +159,7 @@ result<memory::evaluation> evaluate_source(const evaluate_options& options, cons
   how.stop = &interrupted();
   how.until = *until;
   how.strict = options.strict;
-  auto evaluator = backends::open_evaluator(target, p, how);
+  auto evaluator = with_naive_of(p, target).and_then([&](const problem& given) { return backends::open_evaluator(target, given, how); });
   if (!evaluator) return tl::unexpected(evaluator.error());
   auto kernel = (*evaluator)->build(source);
   if (!kernel) return tl::unexpected(kernel.error());

@@ -12,6 +12,7 @@
 
 #include "actors/commands/command_line.hpp"
 #include "actors/commands/commands.hpp"
+#include "actors/commands/generated_baseline.hpp"
 #include "actors/commands/session_output.hpp"
 #include "actors/commands/session_view.hpp"
 #include "actors/core_plan.hpp"
@@ -187,7 +188,7 @@ supervisor_config make_supervisor(const optimize_options& options, std::shared_p
     how.cores = cores;
     how.seed = seed;
     how.stop = &interrupted();
-    return backends::open_evaluator(target, p, how);
+    return with_naive_of(p, target).and_then([&](const problem& given) { return backends::open_evaluator(target, given, how); });
   };
   config.fleet.profile = [cache = build_cache(options.common)](const problem& p, const std::string& target, const std::vector<int>& cores,
                                                                std::uint64_t seed, const std::string& source,

@@ -6,6 +6,7 @@
 
 #include "actors/commands/command_line.hpp"
 #include "actors/commands/commands.hpp"
+#include "actors/commands/generated_baseline.hpp"
 #include "actors/commands/profile_text.hpp"
 #include "actors/core_plan.hpp"
 #include "agents/diagnosis/diagnose.hpp"
@@ -40,7 +41,7 @@ result<profiled> profile_source(const profile_options& options, const problem& p
   how.stop = &interrupted();
   profiled done;
   {
-    auto evaluator = backends::open_evaluator(target, p, how);
+    auto evaluator = with_naive_of(p, target).and_then([&](const problem& given) { return backends::open_evaluator(target, given, how); });
     if (!evaluator) return tl::unexpected(evaluator.error());
     auto kernel = (*evaluator)->build(source);
     if (!kernel) return tl::unexpected(kernel.error());
