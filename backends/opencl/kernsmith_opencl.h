@@ -1,12 +1,12 @@
 /* The host side of an OpenCL kernel, beside kernsmith_kernel.h: a queue on the device, buffers over the caller's memory, kernels of the
  * program that the same file is when it is compiled as OpenCL C.
  *
- *     __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void add_one(__global const float* x, __global float* y, int n) { ... }
- *
- *     #ifndef __OPENCL_VERSION__
+ *     #ifdef __OPENCL_VERSION__
+ *     __kernel __attribute__((reqd_work_group_size(256, 1, 1))) void add_one(__global const float* x, __global float* y, long n) { ... }
+ *     #else
  *     #include "kernsmith_opencl.h"
  *     extern "C" int launch(const ks_tensor* in, int n_in, ks_tensor* out, int n_out, ks_launch* ctx) {
- *       const int n = int(in[0].shape[0]);
+ *       const int64_t n = in[0].shape[0];
  *       ks::commands commands;
  *       commands.run("add_one", {(n + 255) / 256}, ks::input(in[0]), ks::output(out[0]), n);
  *       return commands.finish();
