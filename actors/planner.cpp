@@ -235,7 +235,7 @@ std::vector<agents::warm_start> parse_warm_starts(const std::vector<std::string>
 // The search begins: everything that decides its course is fixed in the session record now, so that a resume sees the same.
 void begin_search(planner_pointer self, memory::session session, agents::session_history history) {
   planner_state& state = self->state;
-  agents::search_settings settings{session.policy, session.seed, session.budget, session.stop_at, session.stall, session.lookahead};
+  agents::search_settings settings{session.policy, session.seed, session.budget, session.stop_at, session.stall, session.lookahead, true};
   auto search = agents::make_search(settings, state.maker_pointers, parse_warm_starts(session.warm_starts));
   if (!search) return fail_session(self, search.error());
   state.search = std::move(*search);

@@ -92,9 +92,10 @@ class policy_search final : public search {
   }
 
   /// What the next decision must know, and no more: all moves but the last `lookahead`. Two exceptions wait for everything: a budget that
-  /// the outstanding moves may use up (one that turns out to be free makes room again), and the end.
+  /// the outstanding moves may use up (one that turns out to be free makes room again), unless it speculates, and the end.
   [[nodiscard]] bool wants_more() const {
-    return past_.outstanding() > settings_.lookahead || !rules_.affords(past_.outstanding()) || !rules_.reason().empty();
+    const bool used_up = !settings_.speculates && !rules_.affords(past_.outstanding());
+    return past_.outstanding() > settings_.lookahead || used_up || !rules_.reason().empty();
   }
 
   void advance() {

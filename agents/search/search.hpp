@@ -36,6 +36,9 @@ struct search_settings {
   double stop_at = 0;        ///< speed-up; 0: never
   std::int64_t stall = 0;    ///< evaluations without a new best; 0: never
   std::int64_t lookahead = 1;
+  /// Near the end moves are given out that the budget may not cover, so that nobody waits for their builds. The caller measures them in
+  /// their order as far as the budget goes and observes the rest as not measured. Without it the search waits for what is outstanding.
+  bool speculates = false;
 };
 
 /// A starting point that the memory suggests: a champion of a similar problem.

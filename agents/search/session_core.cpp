@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -42,7 +43,10 @@ std::vector<step> session_core::poll() {
     begin(*next, steps);
     // A replayed move resolves at once, so the search may already have another.
   }
-  const bool idle = std::all_of(moves_.begin(), moves_.end(), [](const auto& m) { return m.second.at == phase::done; });
+  steps.insert(steps.end(), std::make_move_iterator(queue_.begin()), std::make_move_iterator(queue_.end()));
+  queue_.clear();
+  const bool idle =
+      std::all_of(moves_.begin(), moves_.end(), [](const auto& m) { return m.second.at == phase::done || m.second.at == phase::dropped; });
   if (idle && (search_.finished() || !stop_reason_.empty())) searching_ = false;
   if (!searching_ && idle)
     poll_finals(steps);
@@ -62,6 +66,7 @@ void session_core::begin(const move& next, std::vector<step>& steps) {
   });
   if (stored == past_.evaluations.end()) {
     steps.push_back(generate_step{next});
+    release_waiting();  // the budget may be allotted already
     return;
   }
   w.evaluation = *stored;
@@ -76,6 +81,7 @@ void session_core::begin(const move& next, std::vector<step>& steps) {
 
 void session_core::on_generated(std::int64_t move_id, const result<proposal>& made) {
   work& w = moves_.at(move_id);
+  if (w.at == phase::dropped) return;
   assert(w.at == phase::generating);
   memory::candidate& c = w.candidate;
   c.session = session_.id;
@@ -94,7 +100,7 @@ void session_core::on_generated(std::int64_t move_id, const result<proposal>& ma
     w.evaluation.outcome = made.error().kind == fault::bug ? "infrastructure" : "refused";
     w.evaluation.detail = made.error().message;
     w.evaluation.stage = "generate";
-    conclude(w, queue_);
+    w.at = phase::waiting_for_turn;
     release_waiting();
     return;
   }
@@ -121,37 +127,60 @@ session_core::work* session_core::twin_of(const work& w) {
 
 void session_core::on_built(std::int64_t move_id, bool final_round, const build_report& report) {
   work& w = final_round ? finals_.at(move_id) : moves_.at(move_id);
+  if (w.at == phase::dropped) return;
   assert(w.at == phase::building);
   w.build = report;
   if (!report.outcome.empty()) {
     w.evaluation.outcome = report.outcome;
     w.evaluation.detail = report.detail;
     w.evaluation.stage = "build";
-    conclude(w, queue_);
-    if (!final_round) release_waiting();
-    return;
-  }
-  if (final_round) {
+    if (final_round) {
+      conclude(w, queue_);
+      return;
+    }
+  } else if (final_round) {
     w.at = phase::evaluating;
     queue_.push_back(evaluate_step{move_id, true});
     return;
   }
-  w.at = phase::waiting_for_twin;
+  w.at = phase::waiting_for_turn;
   release_waiting();
 }
 
-// Earlier moves must be built before it is known whether a later one is a twin: deciding by what happened to be ready would make the
-// outcome depend on timing.
+// Earlier moves must be built before it is known whether a later one is a twin, and whether the budget covers it: deciding by what happened
+// to be ready would make the outcome depend on timing.
 void session_core::release_waiting() {
-  for (auto& [id, other] : moves_) {
-    if (other.at == phase::generating || other.at == phase::building) break;
-    if (other.at != phase::waiting_for_twin) continue;
-    if (const work* twin = twin_of(other)) {
-      if (twin->at == phase::done || twin->at == phase::recording) adopt_twin(other, *twin);
-    } else {
-      other.at = phase::evaluating;
-      queue_.push_back(evaluate_step{id, false});
+  std::int64_t costing = 0;
+  for (auto& [id, w] : moves_) {
+    if (costing >= session_.budget) return drop_from(id);
+    if (w.at == phase::generating || w.at == phase::building) return;
+    if (w.at == phase::waiting_for_turn) {
+      const work* const twin = w.evaluation.outcome.empty() ? twin_of(w) : nullptr;
+      if (twin != nullptr) {
+        if (twin->at != phase::done && twin->at != phase::recording) continue;
+        adopt_twin(w, *twin);
+      } else if (!w.evaluation.outcome.empty()) {
+        conclude(w, queue_);  // has failed before there was anything to measure
+      } else {
+        w.at = phase::evaluating;
+        queue_.push_back(evaluate_step{id, false});
+      }
     }
+    costing += w.evaluation.duplicate_of.empty() ? 1 : 0;
+  }
+}
+
+/// The moves before this one use up the budget.
+void session_core::drop_from(std::int64_t move_id) {
+  for (auto at = moves_.lower_bound(move_id); at != moves_.end(); ++at) {
+    work& w = at->second;
+    if (w.at == phase::dropped) continue;
+    assert(w.at == phase::generating || w.at == phase::building || w.at == phase::waiting_for_turn);
+    w.at = phase::dropped;
+    dropped_ = true;
+    move_outcome none;
+    none.passed = none.measured = false;
+    search_.observe(at->first, none);
   }
 }
 
@@ -200,7 +229,7 @@ void session_core::on_recorded(std::int64_t move_id, bool final_round, const mem
   }
   settle(w);
   for (auto& [id, other] : moves_) {
-    if (other.at != phase::waiting_for_twin) continue;
+    if (other.at != phase::waiting_for_turn) continue;
     if (work* twin = twin_of(other); twin == &w) adopt_twin(other, *twin);
   }
 }
@@ -281,7 +310,9 @@ void session_core::finish(std::vector<step>& steps) {
   if (finished_) return;
   finished_ = true;
   session_.state = stop_reason_ == "interrupted" ? "interrupted" : "finished";
-  session_.stopped_by = stop_reason_.empty() ? search_.stopped_by() : stop_reason_;
+  // Where everything was tried ahead, but not all of it evaluated, it was the budget that ended the search.
+  const std::string ended_by = dropped_ ? "budget" : search_.stopped_by();
+  session_.stopped_by = stop_reason_.empty() ? ended_by : stop_reason_;
   if (const work* winner = final_winner()) {
     session_.best_speedup = winner->evaluation.speedup;
     session_.best = winner->candidate.id;
@@ -300,7 +331,7 @@ std::vector<memory::evaluation> session_core::history() const {
 
 std::optional<memory::candidate> session_core::candidate_of(std::int64_t move_id) const {
   const auto w = moves_.find(move_id);
-  if (w == moves_.end()) return std::nullopt;
+  if (w == moves_.end() || w->second.at == phase::dropped) return std::nullopt;
   return w->second.candidate;
 }
 

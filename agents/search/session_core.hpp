@@ -127,7 +127,8 @@ class session_core {
   [[nodiscard]] const memory::candidate* best_so_far() const;
 
  private:
-  enum class phase : std::uint8_t { generating, building, waiting_for_twin, evaluating, recording, done };
+  /// dropped: decided ahead, and not covered by the budget.
+  enum class phase : std::uint8_t { generating, building, waiting_for_turn, evaluating, recording, done, dropped };
   struct work {
     move what;
     phase at = phase::generating;
@@ -141,6 +142,7 @@ class session_core {
   void begin(const move& next, std::vector<step>& steps);
   void settle(work& w);
   void release_waiting();
+  void drop_from(std::int64_t move_id);
   void adopt_twin(work& w, const work& twin);
   [[nodiscard]] work* twin_of(const work& w);
   void conclude(work& w, std::vector<step>& steps);
@@ -170,6 +172,7 @@ class session_core {
   profile_schedule profiles_;
   bool profiling_ = false;       ///< asked for or being stored
   std::int64_t best_since_ = 0;  ///< evaluations when the best so far became that
+  bool dropped_ = false;         ///< a move
   bool searching_ = true, ranked_ = false, control_asked_ = false, control_known_ = false, finished_ = false;
 };
 

@@ -89,13 +89,23 @@ TEST_CASE("equal machine code is one node: it is neither measured again nor coun
 
 TEST_CASE("a killed session resumes to the same end as an unbroken one") {
   const auto task = tiny_problem();
+  std::int64_t lookahead = 1;
+  SUBCASE("one candidate ahead") {}
+  SUBCASE("many ahead") {
+    lookahead = 8;
+  }
+  const auto request_of = [&] {
+    auto request = request_for(task, 20);
+    request.settings.lookahead = lookahead;
+    return request;
+  };
   std::vector<std::string> unbroken;
   int evaluations = 0;
   {
     temporary_folder folder;
     virtual_system world;
     const auto machine = std::make_shared<fake_machine>();
-    const auto report = run_session(world, supervisor_for(world, open_store(folder.path / "data"), machine), request_for(task, 20));
+    const auto report = run_session(world, supervisor_for(world, open_store(folder.path / "data"), machine), request_of());
     REQUIRE(report.has_value());
     unbroken = course(*report);
     evaluations = machine->evaluations;
@@ -113,9 +123,9 @@ TEST_CASE("a killed session resumes to the same end as an unbroken one") {
           std::filesystem::copy(folder.path / "data", folder.path / "killed", std::filesystem::copy_options::recursive);
       };
       virtual_system world;
-      REQUIRE(run_session(world, supervisor_for(world, open_store(folder.path / "data"), machine), request_for(task, 20)).has_value());
+      REQUIRE(run_session(world, supervisor_for(world, open_store(folder.path / "data"), machine), request_of()).has_value());
     }
-    auto request = request_for(task, 20);
+    auto request = request_of();
     request.settings.id = "sess-another";
     request.resume = true;
     virtual_system world;
@@ -124,10 +134,35 @@ TEST_CASE("a killed session resumes to the same end as an unbroken one") {
     REQUIRE_MESSAGE(report.has_value(), (report ? "" : report.error().message));
     CHECK(report->replayed > 0);
     CHECK(report->session.id == request_for(task, 20).settings.id);
-    CHECK(machine->evaluations < evaluations);
+    CHECK(machine->evaluations <= evaluations);  // ahead, some are under way that no record tells of
     const auto resumed = course(*report);
     CHECK(resumed.size() == unbroken.size());
     for (std::size_t i = 0; i < std::min(resumed.size(), unbroken.size()); ++i) CHECK(resumed[i] == unbroken[i]);
+  }
+}
+
+TEST_CASE("candidates made ahead never take a session beyond its budget, nor change what it evaluates") {
+  for (const std::int64_t budget : {1, 2, 5, 13, 16}) {
+    CAPTURE(budget);
+    temporary_folder folder;
+    const auto machine = std::make_shared<fake_machine>();
+    virtual_system world;
+    auto request = request_for(tiny_problem(), budget);
+    request.settings.policy = "random";
+    request.settings.lookahead = 8;
+    const auto report = run_session(world, supervisor_for(world, open_store(folder.path / "data"), machine), request);
+    REQUIRE_MESSAGE(report.has_value(), (report ? "" : report.error().message));
+    CHECK(report->session.stopped_by == "budget");
+    std::int64_t measured = 0, moves = 0;
+    for (const auto& e : report->history) {
+      if (e.effort == "final") continue;
+      measured += e.duplicate_of.empty() ? 1 : 0;
+      CHECK(report->candidates[static_cast<std::size_t>(moves++)].id == e.candidate);  // the first moves, none left out
+    }
+    CHECK(measured == budget);
+    CHECK(moves == static_cast<std::int64_t>(report->candidates.size()));
+    CHECK(machine->evaluations <= budget + 3);
+    if (budget > 1) CHECK(machine->builds > moves + 3);  // some were built ahead and dropped
   }
 }
 
