@@ -177,7 +177,6 @@ void session_core::drop_from(std::int64_t move_id) {
     if (w.at == phase::dropped) continue;
     assert(w.at == phase::generating || w.at == phase::building || w.at == phase::waiting_for_turn);
     w.at = phase::dropped;
-    dropped_ = true;
     move_outcome none;
     none.passed = none.measured = false;
     search_.observe(at->first, none);
@@ -310,8 +309,9 @@ void session_core::finish(std::vector<step>& steps) {
   if (finished_) return;
   finished_ = true;
   session_.state = stop_reason_ == "interrupted" ? "interrupted" : "finished";
-  // Where everything was tried ahead, but not all of it evaluated, it was the budget that ended the search.
-  const std::string ended_by = dropped_ ? "budget" : search_.stopped_by();
+  // Ahead of the evaluations the search may have come to the end of its spaces; it was the budget that ended the session.
+  const std::string ended_by =
+      search_.stopped_by() == "exhausted" && counted_ >= session_.budget ? std::string("budget") : search_.stopped_by();
   session_.stopped_by = stop_reason_.empty() ? ended_by : stop_reason_;
   if (const work* winner = final_winner()) {
     session_.best_speedup = winner->evaluation.speedup;

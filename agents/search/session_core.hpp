@@ -172,7 +172,6 @@ class session_core {
   profile_schedule profiles_;
   bool profiling_ = false;       ///< asked for or being stored
   std::int64_t best_since_ = 0;  ///< evaluations when the best so far became that
-  bool dropped_ = false;         ///< a move
   bool searching_ = true, ranked_ = false, control_asked_ = false, control_known_ = false, finished_ = false;
 };
 
