@@ -97,7 +97,7 @@ void across_writer::sweep(std::vector<cell>& cells, const row::sweep& w) {
   const auto accumulates = [&](int i) { return p_.at(i).kind == row::role::reduce || p_.at(i).kind == row::role::scan; };
   for (const cell& c : cells)
     for (const int i : w.sinks)
-      if (accumulates(i)) accumulation(p_, i).declare(out_, c.code, accumulator_name(i) + c.suffix);
+      if (accumulates(i)) accumulation_of(i).declare(out_, c.code, accumulator_name(i) + c.suffix);
   for (const int c : w.over) out_.open(fmt::format("for (ks_ix {0} = 0; {0} < {1}; ++{0})", p_.class_name(c), p_.class_extent(c)));
   for (cell& c : cells) step(c.code, w, c.suffix, c.suffix);
   for (std::size_t k = 0; k < w.over.size(); ++k) out_.close();
@@ -105,9 +105,9 @@ void across_writer::sweep(std::vector<cell>& cells, const row::sweep& w) {
     forget_swept(c.code, w);
     for (const int i : w.sinks) {
       if (p_.at(i).kind != row::role::reduce) continue;
-      const accumulation sum(p_, i);
+      const accumulation sum = accumulation_of(i);
       const std::string name = value_name(i) + c.suffix;
-      define(c.code, i, name, sum.finished(accumulator_name(i) + c.suffix), sum.result());
+      define(c.code, i, name, sum.finished(c.code, accumulator_name(i) + c.suffix), sum.result());
       if (p_.at(i).stored) store(c.code, i, name);
     }
   }

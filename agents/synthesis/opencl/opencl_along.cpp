@@ -22,7 +22,7 @@ row_kernel along_writer::run() {
     out_.line(fmt::format("if (ks_row >= {}) return;", rows));
   }
   for (const std::string& line : simt::unpack_classes(p_, p_.rows.parallel, "ks_row")) out_.line(line);
-  lane_code row = lanes(1);
+  lane_code row = row_lanes();
   points(row, 0);
   for (std::size_t k = 0; k < plan_.sweeps.size(); ++k) {
     sweep(row, plan_.sweeps[k]);
@@ -32,12 +32,19 @@ row_kernel along_writer::run() {
   return {out_.text(), command(shared() ? rows : work_groups(rows))};
 }
 
+/// Of what each row has one of.
+lane_code along_writer::row_lanes() const {
+  lane_code row = lanes(1);
+  if (choice_.double_sums) row.use_double();
+  return row;
+}
+
 void along_writer::declare_local() {
-  const lane_code row = lanes(1);
+  const lane_code row = row_lanes();
   for (const row::sweep& w : plan_.sweeps)
     for (const int i : w.sinks)
       if (p_.at(i).kind == row::role::reduce)
-        out_.line(fmt::format("__local {} {}[{}];", row.type(accumulation(p_, i).of()), items_name(i), choice_.items));
+        out_.line(fmt::format("__local {} {}[{}];", row.type(accumulation_of(i).of()), items_name(i), choice_.items));
 }
 
 void along_writer::store_row(const lane_code& row, int i, const std::string& name) {
@@ -66,7 +73,7 @@ void along_writer::sweep(lane_code& row, const row::sweep& w) {
   const lane_code vectors = row.with_width(choice_.vector);
   for (const int i : w.sinks) {
     if (p_.at(i).kind != row::role::reduce && p_.at(i).kind != row::role::scan) continue;
-    const accumulation sum(p_, i);
+    const accumulation sum = accumulation_of(i);
     if (in_vectors(w, i))
       for (std::int64_t k = 0; k < choice_.packs; ++k) sum.declare(out_, vectors, fmt::format("{}{}", accumulator_name(i), k));
     sum.declare(out_, row, accumulator_name(i));
@@ -104,7 +111,7 @@ void along_writer::loop(const lane_code& row, const row::sweep& w, std::int64_t 
 }
 
 void along_writer::finish(lane_code& row, int i) {
-  const accumulation sum(p_, i);
+  const accumulation sum = accumulation_of(i);
   const lane_code vectors = row.with_width(choice_.vector);
   const std::string name = accumulator_name(i);
   if (choice_.vector > 1) {
@@ -113,7 +120,7 @@ void along_writer::finish(lane_code& row, int i) {
     out_.line(fmt::format("{0} = {1};", name, sum.merged(row, name, sum.folded(vectors, all))));
   }
   if (shared()) merge_items(row, i, sum);
-  define(row, i, value_name(i), sum.finished(name), sum.result());
+  define(row, i, value_name(i), sum.finished(row, name), sum.result());
   store_row(row, i, value_name(i));
 }
 

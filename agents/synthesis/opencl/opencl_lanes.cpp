@@ -41,6 +41,9 @@ lane_code::lane_code(const simt::simt_program& p, int lane, std::int64_t width)
 lane_code lane_code::with_width(std::int64_t width) const {
   lane_code other(*p_, lane_, width);
   other.known_ = known_;
+  if (wide_ && !other.wide_)
+    for (auto& [i, known] : other.known_)
+      if (seen_class(i) == value_class::real) known.name = "(float)" + known.name;
   other.fast_powers_ = fast_powers_;
   other.shifts_ = shifts_;
   return other;

@@ -20,7 +20,9 @@ class lane_code {
   /// `width` neighbours along the class `lane`, whose index variable stands at the first of them; 1: scalars.
   lane_code(const simt::simt_program& p, int lane, std::int64_t width);
 
-  /// The same values at hand, `width` elements wide.
+  /// Scalars that are computed in double, between sweeps whose arithmetic is in float.
+  void use_double() { wide_ = true; }
+  /// The same values at hand, `width` elements wide, in the program's own arithmetic.
   [[nodiscard]] lane_code with_width(std::int64_t width) const;
   [[nodiscard]] std::int64_t width() const { return width_; }
 

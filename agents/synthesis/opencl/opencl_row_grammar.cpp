@@ -57,6 +57,13 @@ bool reduces(const simt_program& p) {
   });
 }
 
+bool has_float_sums(const simt_program& p) {
+  return !lanes_are_wide(p) && std::any_of(p.rows.statements.begin(), p.rows.statements.end(), [](const row::row_statement& s) {
+    const bool sums = s.kind == row::role::reduce || s.kind == row::role::scan || s.kind == row::role::nested;
+    return sums && s.reducer == reduction::sum && s.nodes[static_cast<std::size_t>(s.value)].type == value_class::real;
+  });
+}
+
 bool has_powers(const simt_program& p) {
   if (lanes_are_wide(p)) return false;
   return std::any_of(p.rows.statements.begin(), p.rows.statements.end(), [](const row::row_statement& s) {
@@ -104,6 +111,9 @@ class row_grammar final : public group_grammar {
       all.push_back(
           numbers(prefix + "tall", {1, 2, 4, 6, 8}, first.tall, 2.0, "values of another row index that a work-item takes together"));
     all.push_back(numbers(prefix + "group", {1, 2, 4, 8, 16, 32, 64, 128}, first.group, 1.0, "work-items in a work-group"));
+    if (has_float_sums(p))
+      all.push_back(
+          {prefix + "sums", {0, 1}, {"float", "double"}, products_ ? 0U : 1U, 1.0, "what sums of float lanes are accumulated in"});
     if (has_powers(p)) all.push_back({prefix + "powers", {0, 1}, {"accurate", "exp and log"}, 1, 1.0, "how powers are computed"});
     if (along && !finds_positions(p) && !has_scan(p))
       all.push_back(numbers(prefix + "items", {1, 4, 16, 64}, 1, 1.0, "work-items that share a row and meet in local memory"));
@@ -148,6 +158,7 @@ class row_grammar final : public group_grammar {
     choice.vector = get(chosen, prefix + "vector", 1);
     choice.packs = get(chosen, prefix + "packs", 1);
     choice.tall = choice.across ? get(chosen, prefix + "tall", 1) : 1;
+    choice.double_sums = get(chosen, prefix + "sums", 0) == 1;
     choice.fast_powers = get(chosen, prefix + "powers", 0) == 1;
     choice.group = get(chosen, prefix + "group", choice.group);
     choice.items = choice.across ? 1 : get(chosen, prefix + "items", 1);

@@ -23,6 +23,7 @@ class row_writer {
   /// In local memory.
   [[nodiscard]] std::string items_name(int i) const { return p_.stem(p_.at(i).tensor) + "_items"; }
   [[nodiscard]] lane_code lanes(std::int64_t width) const;
+  [[nodiscard]] accumulation accumulation_of(int i) const { return {p_, i, choice_.double_sums}; }
   void open_kernel(const std::string& title, std::int64_t group);
   /// The command for launch(); `groups` is a host expression in the names of the kernel.
   [[nodiscard]] std::string command(const std::string& groups) const;
@@ -56,6 +57,7 @@ class along_writer : row_writer {
 
  private:
   [[nodiscard]] bool shared() const { return choice_.items > 1; }
+  [[nodiscard]] lane_code row_lanes() const;
   void declare_local();
   void points(lane_code& row, int stage);
   void sweep(lane_code& row, const row::sweep& w);

@@ -138,12 +138,12 @@ void row_writer::store(const lane_code& code, int i, const std::string& name) {
 
 /// A reduction inside a sweep, over indices of its own.
 void row_writer::define_nested(lane_code& code, int i, const std::string& name) {
-  const accumulation sum(p_, i);
+  const accumulation sum = accumulation_of(i);
   sum.declare(out_, code, name + "_so_far");
   for (const int c : p_.at(i).bound) out_.open(fmt::format("for (ks_ix {0} = 0; {0} < {1}; ++{0})", p_.class_name(c), p_.class_extent(c)));
   sum.take(out_, code, name + "_so_far");
   for (std::size_t k = 0; k < p_.at(i).bound.size(); ++k) out_.close();
-  define(code, i, name, sum.finished(name + "_so_far"), sum.result());
+  define(code, i, name, sum.finished(code, name + "_so_far"), sum.result());
 }
 
 /// What a sweep does with one vector of elements; accumulators are called accumulator_name(i) + suffix.
@@ -153,15 +153,15 @@ void row_writer::step(lane_code& code, const row::sweep& w, const std::string& s
     const bool sinks = std::find(w.sinks.begin(), w.sinks.end(), i) != w.sinks.end();
     const std::string name = value_name(i) + suffix, so_far = accumulator_name(i) + accumulator_suffix;
     if (s.kind == row::role::reduce) {
-      accumulation(p_, i).take(out_, code, so_far);
+      accumulation_of(i).take(out_, code, so_far);
       continue;
     }
     if (s.kind == row::role::nested) {
       define_nested(code, i, name);
     } else if (s.kind == row::role::scan) {
-      const accumulation sum(p_, i);
+      const accumulation sum = accumulation_of(i);
       sum.take(out_, code, so_far);
-      define(code, i, name, so_far, sum.of());
+      define(code, i, name, sum.finished(code, so_far), sum.of());
     } else {
       // Maps over indices that this sweep doesn't number are computed inside what does.
       const bool here =

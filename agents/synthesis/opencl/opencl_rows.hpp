@@ -17,7 +17,8 @@ struct row_choice {
   std::int64_t tall = 1;    ///< across: values of another row index that an item takes together
   std::int64_t group = 16;  ///< work-items in a work-group, where they don't share rows
   bool fast_powers = false;
-  std::int64_t items = 1;  ///< along: work-items that share a row; a work-group is then one row
+  bool double_sums = false;  ///< accumulators in double, and what is made of sums between the sweeps of a row
+  std::int64_t items = 1;    ///< along: work-items that share a row; a work-group is then one row
 };
 
 struct row_kernel {

@@ -6,12 +6,23 @@
 
 namespace kernsmith::agents::opencl {
 
-accumulation::accumulation(const simt::simt_program& p, int i) : p_(p), i_(i), reducer_(p.at(i).reducer) {
+accumulation::accumulation(const simt::simt_program& p, int i, bool in_double) : p_(p), i_(i), reducer_(p.at(i).reducer) {
   const row::row_statement& s = p.at(i);
   const value_class body = s.nodes[static_cast<std::size_t>(s.value)].type;
   position_ = reducer_ == reduction::argmax || reducer_ == reduction::argmin;
   const value_class kept = position_ ? body : simt::accumulated_class(reducer_, body);
   of_ = kept == value_class::boolean ? value_class::integer : kept;
+  in_double_ = in_double && reducer_ == reduction::sum && of_ == value_class::real;
+}
+
+std::string accumulation::type(const lane_code& code) const {
+  if (!in_double_) return code.type(of_);
+  return code.width() == 1 ? "double" : fmt::format("double{}", code.width());
+}
+
+std::string accumulation::finished(const lane_code& code, const std::string& name) const {
+  if (position_) return name + "_at";
+  return in_double_ && code.width() > 1 && type(code) != code.type(of_) ? fmt::format("convert_{}({})", code.type(of_), name) : name;
 }
 
 std::string accumulation::identity(const lane_code& code) const {
@@ -30,8 +41,8 @@ std::string accumulation::identity(const lane_code& code) const {
 }
 
 void accumulation::declare(source_writer& out, const lane_code& code, const std::string& name) const {
-  const std::string type = code.type(of_), start = identity(code);
-  out.line(fmt::format("{} {} = {};", type, name, code.width() == 1 ? start : fmt::format("({})({})", type, start)));
+  const std::string own = type(code), start = identity(code);
+  out.line(fmt::format("{} {} = {};", own, name, code.width() == 1 ? start : fmt::format("({})({})", own, start)));
   if (position_) out.line(fmt::format("int64_t {}_at = -1;", name));
 }
 
@@ -50,7 +61,9 @@ void accumulation::take(source_writer& out, const lane_code& code, const std::st
   }
   const bool logical = reducer_ == reduction::any || reducer_ == reduction::all;
   const std::string value = code.value(i_, s.value, logical ? value_class::boolean : of_);
-  if (reducer_ == reduction::sum)
+  if (in_double_ && code.width() > 1 && type(code) != code.type(of_))
+    out.line(fmt::format("{} += convert_{}({});", name, type(code), value));
+  else if (reducer_ == reduction::sum)
     out.line(fmt::format("{} += {};", name, value));
   else
     out.line(fmt::format("{} = {};", name, merged(code, name, value)));
@@ -84,7 +97,7 @@ std::string accumulation::folded(const lane_code& code, const std::string& text)
   if (reducer_ == reduction::max) how = real ? "larger" : "largest";
   if (reducer_ == reduction::min) how = real ? "smaller" : "smallest";
   if (reducer_ == reduction::all) how = "and";
-  return fmt::format("ks_fold_{}_{}({})", how, code.type(of_), text);
+  return fmt::format("ks_fold_{}_{}({})", how, type(code), text);
 }
 
 }  // namespace kernsmith::agents::opencl

@@ -12,7 +12,8 @@ namespace kernsmith::agents::opencl {
 /// Of the reduce, nested or scan statement `i`.
 class accumulation {
  public:
-  accumulation(const simt::simt_program& p, int i);
+  /// `in_double`: sums of reals, whatever the lanes' arithmetic.
+  accumulation(const simt::simt_program& p, int i, bool in_double);
 
   /// Class of the accumulator's value.
   [[nodiscard]] value_class of() const { return of_; }
@@ -27,17 +28,18 @@ class accumulation {
   [[nodiscard]] std::string merged(const lane_code& code, const std::string& a, const std::string& b) const;
   /// One value of the lanes of the vector `text`.
   [[nodiscard]] std::string folded(const lane_code& code, const std::string& text) const;
-  /// The finished value of the accumulator `name`.
-  [[nodiscard]] std::string finished(const std::string& name) const { return position_ ? name + "_at" : name; }
+  /// The finished value of the accumulator `name`, of class result() in lanes of `code`.
+  [[nodiscard]] std::string finished(const lane_code& code, const std::string& name) const;
 
  private:
+  [[nodiscard]] std::string type(const lane_code& code) const;
   [[nodiscard]] std::string identity(const lane_code& code) const;
 
   const simt::simt_program& p_;
   int i_;
   reduction reducer_;
   value_class of_;
-  bool position_;
+  bool position_, in_double_;
 };
 
 }  // namespace kernsmith::agents::opencl

@@ -6,7 +6,7 @@
 //   y[b,n] = e[b,n] / s[b]
 //
 // y: one row loop nest computes m, e, s, y
-//   y.vectors_lie=along y.vector=8 y.packs=2 y.group=1 y.items=16
+//   y.vectors_lie=along y.vector=8 y.packs=2 y.group=1 y.sums=double y.items=16
 
 #ifdef __OPENCL_VERSION__
 
@@ -55,9 +55,9 @@ static inline int64_t ks_smaller_i64(int64_t a, int64_t b) { return a < b ? a : 
 static inline float2 ks_larger_float2(float2 a, float2 b) { return a > b || a != a ? a : b; }
 static inline float4 ks_larger_float4(float4 a, float4 b) { return a > b || a != a ? a : b; }
 static inline float8 ks_larger_float8(float8 a, float8 b) { return a > b || a != a ? a : b; }
-static inline float ks_fold_sum_float8(float8 v) {
-  const float4 v4 = v.lo + v.hi;
-  const float2 v2 = v4.lo + v4.hi;
+static inline double ks_fold_sum_double8(double8 v) {
+  const double4 v4 = v.lo + v.hi;
+  const double2 v2 = v4.lo + v4.hi;
   return v2.x + v2.y;
 }
 static inline float ks_fold_larger_float8(float8 v) {
@@ -72,15 +72,15 @@ static inline float ks_fold_larger_float8(float8 v) {
 //   s[b] = sum(n: e[b,n])
 //   y[b,n] = e[b,n] / s[b]
 __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void y_rows(__global const float* restrict x, __global float* restrict y, const ks_ix B, const ks_ix N) {
-  __local float m_items[16];
-  __local float s_items[16];
+  __local double m_items[16];
+  __local double s_items[16];
   const int ks_me = get_local_id(0);
   const ks_ix ks_row = get_group_id(0);
   const ks_ix b = ks_row;
   // m[b] = max(n: x[b,n])
   float8 m_part0 = (float8)(-INFINITY);
   float8 m_part1 = (float8)(-INFINITY);
-  float m_part = -INFINITY;
+  double m_part = -INFINITY;
   for (ks_ix n = ks_me * 16; n + 15 < N; n += 256) {
     m_part0 = ks_larger_float8(m_part0, vload8(0, x + b * N + n));
     m_part1 = ks_larger_float8(m_part1, vload8(0, x + b * N + (n + 8)));
@@ -91,34 +91,34 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void y_rows(__global co
   for (ks_ix n = N / 8 * 8 + ks_me; n < N; n += 16) {
     m_part = ks_larger_f32(m_part, x[b * N + n]);
   }
-  m_part = ks_larger_f32(m_part, ks_fold_larger_float8(ks_larger_float8(m_part0, m_part1)));
+  m_part = ks_larger_f64(m_part, ks_fold_larger_float8(ks_larger_float8(m_part0, m_part1)));
   m_items[ks_me] = m_part;
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int ks_half = 8; ks_half > 0; ks_half /= 2) {
-    if (ks_me < ks_half) m_items[ks_me] = ks_larger_f32(m_items[ks_me], m_items[ks_me + ks_half]);
+    if (ks_me < ks_half) m_items[ks_me] = ks_larger_f64(m_items[ks_me], m_items[ks_me + ks_half]);
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   m_part = m_items[0];
-  const float m_value = m_part;
+  const double m_value = m_part;
   // s[b] = sum(n: e[b,n])
-  float8 s_part0 = (float8)(0);
-  float8 s_part1 = (float8)(0);
-  float s_part = 0;
+  double8 s_part0 = (double8)(0);
+  double8 s_part1 = (double8)(0);
+  double s_part = 0;
   for (ks_ix n = ks_me * 16; n + 15 < N; n += 256) {
-    const float8 e_value_0 = exp((vload8(0, x + b * N + n) - m_value));
-    s_part0 += e_value_0;
-    const float8 e_value_1 = exp((vload8(0, x + b * N + (n + 8)) - m_value));
-    s_part1 += e_value_1;
+    const float8 e_value_0 = exp((vload8(0, x + b * N + n) - (float)m_value));
+    s_part0 += convert_double8(e_value_0);
+    const float8 e_value_1 = exp((vload8(0, x + b * N + (n + 8)) - (float)m_value));
+    s_part1 += convert_double8(e_value_1);
   }
   for (ks_ix n = N / 16 * 16 + ks_me * 8; n + 7 < N; n += 128) {
-    const float8 e_value = exp((vload8(0, x + b * N + n) - m_value));
-    s_part0 += e_value;
+    const float8 e_value = exp((vload8(0, x + b * N + n) - (float)m_value));
+    s_part0 += convert_double8(e_value);
   }
   for (ks_ix n = N / 8 * 8 + ks_me; n < N; n += 16) {
-    const float e_value = exp((x[b * N + n] - m_value));
+    const float e_value = exp((x[b * N + n] - (float)m_value));
     s_part += e_value;
   }
-  s_part = s_part + ks_fold_sum_float8(s_part0 + s_part1);
+  s_part = s_part + ks_fold_sum_double8(s_part0 + s_part1);
   s_items[ks_me] = s_part;
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int ks_half = 8; ks_half > 0; ks_half /= 2) {
@@ -126,24 +126,24 @@ __kernel __attribute__((reqd_work_group_size(16, 1, 1))) void y_rows(__global co
     barrier(CLK_LOCAL_MEM_FENCE);
   }
   s_part = s_items[0];
-  const float s_value = s_part;
+  const double s_value = s_part;
   // y[b,n] = e[b,n] / s[b]
   for (ks_ix n = ks_me * 16; n + 15 < N; n += 256) {
-    const float8 e_value_0 = exp((vload8(0, x + b * N + n) - m_value));
-    const float8 y_value_0 = (e_value_0 / s_value);
+    const float8 e_value_0 = exp((vload8(0, x + b * N + n) - (float)m_value));
+    const float8 y_value_0 = (e_value_0 / (float)s_value);
     vstore8(y_value_0, 0, y + b * N + n);
-    const float8 e_value_1 = exp((vload8(0, x + b * N + (n + 8)) - m_value));
-    const float8 y_value_1 = (e_value_1 / s_value);
+    const float8 e_value_1 = exp((vload8(0, x + b * N + (n + 8)) - (float)m_value));
+    const float8 y_value_1 = (e_value_1 / (float)s_value);
     vstore8(y_value_1, 0, y + b * N + (n + 8));
   }
   for (ks_ix n = N / 16 * 16 + ks_me * 8; n + 7 < N; n += 128) {
-    const float8 e_value = exp((vload8(0, x + b * N + n) - m_value));
-    const float8 y_value = (e_value / s_value);
+    const float8 e_value = exp((vload8(0, x + b * N + n) - (float)m_value));
+    const float8 y_value = (e_value / (float)s_value);
     vstore8(y_value, 0, y + b * N + n);
   }
   for (ks_ix n = N / 8 * 8 + ks_me; n < N; n += 16) {
-    const float e_value = exp((x[b * N + n] - m_value));
-    const float y_value = (e_value / s_value);
+    const float e_value = exp((x[b * N + n] - (float)m_value));
+    const float y_value = (e_value / (float)s_value);
     y[b * N + n] = (float)(y_value);
   }
 }
