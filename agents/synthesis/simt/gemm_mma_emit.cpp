@@ -62,6 +62,8 @@ class mma_emitter : public group_writer {
 
  private:
   int step_k() const { return s_.step_k(plan_); }
+  /// Does a warp go through a slot twice, for the small products of planes and for the large one?
+  bool twice() const { return s_.products(plan_).size() > 1; }
 
   std::string constants() const {
     std::string text;
@@ -75,7 +77,7 @@ class mma_emitter : public group_writer {
       text += fmt::format("constexpr int PROMOTE = {};  // slots that the tensor cores sum up on their own\n", s_.promote);
     text += fmt::format("constexpr int LEFT_PLANES = {}, RIGHT_PLANES = {};\n", s_.left_planes(plan_), s_.right_planes(plan_));
     text += "constexpr int THREADS = TILE_M / WARP_M * (TILE_N / WARP_N) * 32;\n";
-    text += "constexpr int PHASES = TILE_K / STEP_K;\n";
+    text += fmt::format("constexpr int PHASES = TILE_K / STEP_K{};\n", twice() ? " * 2" : "");
     text += "static_assert(PHASES % 2 == 0, \"registers change with every phase\");\n";
     text += fmt::format("constexpr int ELEMENT_BYTES = {}, ROW_BYTES = TILE_K * ELEMENT_BYTES;\n", plan_.element_bytes());
     text += "constexpr int LEFT_BYTES = TILE_M * ROW_BYTES, RIGHT_BYTES = TILE_N * ROW_BYTES;\n";
@@ -151,7 +153,10 @@ class mma_emitter : public group_writer {
 
   std::string fragments() const {
     if (!plan_.wide())
-      return nest::fill(gemm_mma_fragments_text, {{"LEFT_ALONG", plan_.left.along ? "true" : "false"},
+      return nest::fill(gemm_mma_fragments_text, {{"ALL_COMMENT", twice() ? "; of all planes, or of the first" : ""},
+                                                  {"ALL_PARAMETER", twice() ? ", bool all" : ""},
+                                                  {"UNLESS_ALL", twice() ? "if (p > 0 && !all) continue;" : ""},
+                                                  {"LEFT_ALONG", plan_.left.along ? "true" : "false"},
                                                   {"RIGHT_ALONG", plan_.right.along ? "true" : "false"},
                                                   {"LEFT_PLACE", place(plan_.left)},
                                                   {"RIGHT_PLACE", place(plan_.right)}});
@@ -184,14 +189,24 @@ class mma_emitter : public group_writer {
         upper);
   }
 
-  /// The products of planes, the smallest first.
+  /// What is multiplied in a phase. Of planes, all products but the largest in the first half of the phases: what rounding towards zero
+  /// takes from sums that are still small is little.
   std::string products() const {
-    std::string text;
-    for (const auto& [l, r] : s_.products(plan_))
-      text += fmt::format(
-          "#pragma unroll\n      for (int i = 0; i < WARP_M / 16; ++i)\n#pragma unroll\n        for (int j = 0; j < WARP_N / 8; ++j) "
-          "multiply(acc[i][j], now.left[{}][i], now.right[{}][j]);\n",
-          l, r);
+    const std::vector<std::pair<int, int>> all = s_.products(plan_);
+    const std::string indent = all.size() > 1 ? "        " : "      ";
+    const auto product = [&](int l, int r) {
+      return fmt::format(
+          "#pragma unroll\n{0}for (int i = 0; i < WARP_M / 16; ++i)\n#pragma unroll\n{0}  for (int j = 0; j < WARP_N / 8; ++j) "
+          "multiply(acc[i][j], now.left[{1}][i], now.right[{2}][j]);\n",
+          indent, l, r);
+    };
+    std::string text, all_but_last;
+    for (const auto& [l, r] : all) {
+      all_but_last = text;
+      text += product(l, r);
+    }
+    const std::string last = text.substr(all_but_last.size());
+    if (all.size() > 1) text = "      if (phase < PHASES / 2) {\n" + all_but_last + "      } else {\n" + last + "      }\n";
     text.pop_back();
     return text;
   }
@@ -209,6 +224,8 @@ class mma_emitter : public group_writer {
         {"FETCH_LEFT", fetch_tiles(plan_.left)},
         {"FETCH_RIGHT", fetch_tiles(plan_.right)},
         {"PRODUCTS", products()},
+        {"ALL", twice() ? ", phase < PHASES / 2" : ""},
+        {"TWICE", twice() ? ", small products of planes first" : ""},
         {"SUMS_DECLARATION", promotes ? ", sums[WARP_M / 16][WARP_N / 8][4]" : ""},
         {"ZERO_SUMS", promotes ? "sums[i][j][e] = " : ""},
         {"TAKEN", promotes ? promoted_text : ""},

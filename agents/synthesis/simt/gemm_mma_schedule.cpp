@@ -129,7 +129,9 @@ double mma_cost(const gemm_plan& plan, const gemm_sizes& size, const gemm_schedu
   const auto products = static_cast<double>(s.products(plan).size());
   const double multiply = products * s.tile_m * s.tile_n * s.tile_k / products_per_clock(plan, model) / efficiency;
   const auto brought = static_cast<double>(s.slot_bytes(plan));
-  const double read = warps * (s.left_planes(plan) * s.warp_m + s.right_planes(plan) * s.warp_n) * s.tile_k * plan.element_bytes();
+  const int again = products > 1 ? 1 : 0;  // the first planes are read twice
+  const double read =
+      warps * ((s.left_planes(plan) + again) * s.warp_m + (s.right_planes(plan) + again) * s.warp_n) * s.tile_k * plan.element_bytes();
   const double feed = std::min(l2_bytes_per_clock, together * (s.stages - 1) * brought / latency_clocks);
   const double step = std::max({multiply, (read + brought) / shared_bytes_per_clock, brought / feed}) + barrier_clocks / together +
                       brought / copied_bytes_per_clock;

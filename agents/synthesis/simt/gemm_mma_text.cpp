@@ -87,15 +87,18 @@ const std::string_view gemm_mma_fragments_text = R"kernel(
 struct fragments {
   uint32_t left[LEFT_PLANES][WARP_M / 16][4], right[RIGHT_PLANES][WARP_N / 8][2];
 };
-// From depth k of tiles on, rows from `row` on and columns from `column` on.
-__device__ __forceinline__ void load(fragments& f, uint32_t left, uint32_t right, int row, int column, int k) {
+// From depth k of tiles on, rows from `row` on and columns from `column` on@ALL_COMMENT@.
+__device__ __forceinline__ void load(fragments& f, uint32_t left, uint32_t right, int row, int column, int k@ALL_PARAMETER@) {
   const int lane = int(threadIdx.x) % 32;
 #pragma unroll
-  for (int p = 0; p < LEFT_PLANES; ++p)
+  for (int p = 0; p < LEFT_PLANES; ++p) {
+    @UNLESS_ALL@
 #pragma unroll
     for (int i = 0; i < WARP_M / 16; ++i) ks_load_matrices<@LEFT_ALONG@>(f.left[p][i], left + p * LEFT_BYTES + @LEFT_PLACE@);
+  }
 #pragma unroll
-  for (int p = 0; p < RIGHT_PLANES; ++p)
+  for (int p = 0; p < RIGHT_PLANES; ++p) {
+    @UNLESS_ALL@
 #pragma unroll
     for (int j = 0; j < WARP_N / 16; ++j) {
       uint32_t m[4];
@@ -103,6 +106,7 @@ __device__ __forceinline__ void load(fragments& f, uint32_t left, uint32_t right
 #pragma unroll
       for (int i = 0; i < 4; ++i) f.right[p][2 * j + i / 2][i % 2] = m[i];
     }
+  }
 }
 )kernel";
 
@@ -174,7 +178,7 @@ __global__ void __launch_bounds__(THREADS)
   };
   const auto read = [&](fragments& f, int slot, int phase) {
     const uint32_t left = ring + slot * SLOT_BYTES;
-    load(f, left, left + LEFT_PLANES * LEFT_BYTES, warp_row, warp_column, phase * STEP_K);
+    load(f, left, left + LEFT_PLANES * LEFT_BYTES, warp_row, warp_column, phase % (TILE_K / STEP_K) * STEP_K@ALL@);
   };
 
   sum_type acc[WARP_M / 16][WARP_N / 8][4]@SUMS_DECLARATION@;
@@ -195,7 +199,7 @@ __global__ void __launch_bounds__(THREADS)
   for (int step = begin; step < last; ++step) {
     const int next = slot + 1 == STAGES ? 0 : slot + 1;
 #pragma unroll
-    for (int phase = 0; phase < PHASES; ++phase) {  // pieces of the depth
+    for (int phase = 0; phase < PHASES; ++phase) {  // pieces of the depth@TWICE@
       if (phase + 1 == PHASES) {
         ks_copies_wait<STAGES - 2>();
         __syncthreads();  // the next slot is there, and this one has been read
