@@ -63,14 +63,42 @@ void across_writer::comment() {
 }
 
 void across_writer::unpack(const std::string& number) {
-  out_.line(fmt::format("const ks_ix first = {} * kVector;", others_.empty() ? number : number + " % packs"));
-  if (others_.empty()) return;
+  if (others_.empty()) {
+    out_.line(fmt::format("const ks_ix first = {} * kVector;", number));
+    return;
+  }
   out_.line(fmt::format("const ks_ix rest = {} / packs;", number));
   for (const std::string& line : unpack_classes(p_, others_, "rest")) out_.line("[[maybe_unused]] " + line);
+  if (!shifts()) {
+    out_.line(fmt::format("const ks_ix first = {} % packs * kVector;", number));
+    return;
+  }
+  out_.line("ks_ix shift = 0;  // a row may begin between two packs");
+  if (const std::string element = shift_element(); !element.empty()) {
+    out_.open("if (kEdge == ks_any)");
+    out_.line(fmt::format("const ks_ix {} = 0;", p_.class_name(lane_)));
+    out_.line(fmt::format("shift = ks_ix((&{} - {}) % kVector);", element, element.substr(0, element.find('['))));
+    out_.close();
+  }
+  out_.line(fmt::format("const ks_ix first = {} % packs * kVector - shift;", number));
+}
+
+std::string across_writer::shift_element() const {
+  const lane_code code(p_);
+  for (int i = 0; i < p_.count(); ++i)
+    if (packed_output(i)) return code.target_element(i);
+  return "";
+}
+
+std::string across_writer::output_edge(const lane_code& code, int i) const {
+  const auto place = [](const std::string& text) { return text.substr(std::min(text.find('['), text.size())); };
+  if (!shifts() || place(code.target_element(i)) == place(shift_element())) return edge_;
+  return fmt::format("(kEdge == ks_any ? ks_any : {})", edge_);
 }
 
 void across_writer::count_packs() {
-  out_.line(fmt::format("const ks_ix packs = ({} + kVector - 1) / kVector;", extent_));
+  out_.line(fmt::format("const ks_ix packs = ({} + {}kVector - 1) / kVector;", extent_,
+                        shifts() ? "(kEdge == ks_any ? kVector - 1 : 0) + " : ""));
   out_.line(fmt::format("const ks_ix count = packs{};", others_.empty() ? "" : " * (" + p_.product(others_) + ")"));
 }
 
@@ -113,7 +141,7 @@ void across_writer::map_kernel() {
   store_outputs(code);
   edge_ = "kEdge";
   out_.close(";");
-  out_.line(fmt::format("if (kEdge == ks_any && first + kVector <= {}) rows(ks_edge<ks_full>{{}});", extent_));
+  out_.line(fmt::format("if (kEdge == ks_any && first >= 0 && first + kVector <= {}) rows(ks_edge<ks_full>{{}});", extent_));
   out_.line("else rows(ks_edge<kEdge>{});");
   out_.close();
   out_.close();
@@ -155,7 +183,7 @@ void across_writer::open_lanes() {
   out_.line("#pragma unroll");
   out_.open("for (int l = 0; l < kVector; ++l)");
   out_.line(fmt::format("[[maybe_unused]] const ks_ix {} = first + l;", n));
-  out_.line(fmt::format("if ({} == ks_any && {} >= {}) continue;", edge_, n, extent_));
+  out_.line(fmt::format("if ({0} == ks_any && ({1} < 0 || {1} >= {2})) continue;", edge_, n, extent_));
 }
 
 void across_writer::define(lane_code& code, int i, const std::string& name) {
@@ -231,7 +259,7 @@ void across_writer::map_launcher() {
       const std::string narrow = typically_narrow(p_) ? "int32_t" : "int64_t";
       out_.open(fmt::format("if (fits && ks_search_levels({}) == {})", borders, levels));
       out_.line(fmt::format("if ({} % {} == 0) return {};", extent_, choice_.vector, start(narrow, choice_.vector, "ks_full")));
-      if (others_.empty()) out_.line(fmt::format("return {};", start(narrow, choice_.vector, "ks_any")));
+      out_.line(fmt::format("return {};", start(narrow, choice_.vector, "ks_any")));
       out_.close();
     }
   }
@@ -240,8 +268,8 @@ void across_writer::map_launcher() {
 
 std::string across_writer::start_map(const std::string& kernel, std::int64_t vector, std::int64_t blocks,
                                      const std::string& shared_bytes) const {
-  const std::string packs =
-      fmt::format("({0} + {1} - 1) / {1}{2}", extent_, vector, others_.empty() ? "" : " * (" + p_.product(others_) + ")");
+  const std::string packs = fmt::format("({0} + {1}) / {2}{3}", extent_, shifts() ? 2 * (vector - 1) : vector - 1, vector,
+                                        others_.empty() ? "" : " * (" + p_.product(others_) + ")");
   return fmt::format(
       "ks_start({}_map_kernel<{}>, dim3(unsigned(ks_blocks({}, {}, {} * int64_t(ks_multiprocessors())))), dim3({}), {}, ks_stream, {})",
       name_, kernel, packs, choice_.threads * choice_.items, blocks, choice_.threads, shared_bytes, arguments());

@@ -51,6 +51,13 @@ class across_writer {
   /// From the number of a pack to its first row: `first` along the lane index, the other indices by name.
   void unpack(const std::string& number);
 
+  /// Maps of several indices, whose rows along the lane may begin between two packs: packs then begin ahead of them, so that they are
+  /// aligned in the first result that is written by packs.
+  bool shifts() const { return !others_.empty() && plan_.sweeps.empty(); }
+  std::string shift_element() const;
+  /// How packs of the result meet the ends of rows.
+  std::string output_edge(const lane_code& code, int i) const;
+
   /// Packs are whole unless the lane index is the only one and its extent no multiple of the pack.
   void count_packs();
 
@@ -95,8 +102,11 @@ class across_writer {
         out_.line(fmt::format("return {};", start("int64_t", choice_.vector, "ks_any")));
         return;
       }
-    }
-    if (narrow == "int32_t") {
+      constexpr std::int64_t worth_cutting = 8;  // packs of a row
+      if (shifts())
+        out_.line(fmt::format("if ({}{} >= {}) return {};", fits, extent_, worth_cutting * choice_.vector,
+                              start(narrow, choice_.vector, "ks_any")));
+    } else if (narrow == "int32_t") {
       out_.line(fmt::format("if (fits) return {};", start("int32_t", 1, "ks_full")));
     }
     out_.line(fmt::format("return {};", start("int64_t", 1, "ks_full")));
