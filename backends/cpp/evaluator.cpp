@@ -30,6 +30,8 @@ constexpr double check_timeout_factor = 5;  // of the baseline's own time
 constexpr double control_call_ns = 50e6;
 constexpr double control_kernel_s = 1.5;
 constexpr int control_blocks = 3;    // per launch
+/// More launches while the 95 % interval is wider, relative: half of what "no difference" may be.
+constexpr double control_width = 0.05;
 constexpr int control_launches = 6;  // processes differ a little; one launch would take that for a difference
 
 double now_s() {
@@ -369,7 +371,7 @@ result<memory::control_result> cpu_evaluator::control() {
   limits.kernel_s = control_kernel_s;
   limits.slowest_paired_ns = std::numeric_limits<double>::infinity();
   limits.least_blocks = control_blocks;
-  limits.launches = {control_launches, control_launches};
+  limits.launches = {control_launches, 2 * control_launches, control_width};
   champion none;
   auto m = measure_workload(*bench_, **w, *process, again, none, limits, 0);
   if (!m) return tl::unexpected(m.error());

@@ -20,6 +20,8 @@ namespace kernsmith::cuda {
 namespace {
 
 constexpr double control_kernel_s = 1;
+/// More launches while the 95 % interval is wider, relative: half of what "no difference" may be.
+constexpr double control_width = 0.05;
 constexpr int control_blocks = 3, control_launches = 6;  // processes differ a little; one launch would take that for a difference
 /// Matrix units multiply this many times faster than the measured plain f32 rate, narrow types included; work_model's own margin comes on
 /// top.
@@ -336,7 +338,7 @@ result<memory::control_result> device_evaluator::control() {
   limits.kernel_s = control_kernel_s;
   limits.slowest_paired_ns = std::numeric_limits<double>::infinity();
   limits.least_blocks = control_blocks;
-  limits.launches = {control_launches, control_launches};
+  limits.launches = {control_launches, 2 * control_launches, control_width};
   limits.stops_early = false;
   auto m = measure_workload(*bench_, *quickest, *process, again, limits, 0);
   if (!m) return tl::unexpected(m.error());
