@@ -29,7 +29,7 @@ constexpr double most_check_timeout_s = 120;
 constexpr double check_timeout_factor = 5;  // of the baseline's own time
 constexpr double control_call_ns = 50e6;
 constexpr double control_kernel_s = 1.5;
-constexpr int control_blocks = 3;    // per launch
+constexpr int control_blocks = 3;  // per launch
 /// More launches while the 95 % interval is wider, relative: half of what "no difference" may be.
 constexpr double control_width = 0.05;
 constexpr int control_launches = 6;  // processes differ a little; one launch would take that for a difference
