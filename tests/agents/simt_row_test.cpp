@@ -101,7 +101,7 @@ TEST_CASE("scans") {
 TEST_CASE("gathers and masks: only what is valid is loaded") {
   const problem p = small_problem("B=9 L=5 D=24 R=50", "in table f16[R,D]\nin id i64[B,L]\nin valid bool[B,L]\nout y f32[B,D]",
                                   "y[b,d] = sum(l: select(valid[b,l], table[id[b,l],d], 0))");
-  CHECK(source_of(p, {}).find("if (table_in_taken[step]) table_in[step] =") != std::string::npos);
+  CHECK(source_of(p, {}).find("if (table_in_wanted[step]) table_in[step] =") != std::string::npos);
   check_emulated(p, {{1, 1, 1, 1}, {9, 5, 24, 50}, {4, 11, 33, 3}}, random_assignments);
 }
 

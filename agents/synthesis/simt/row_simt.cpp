@@ -332,6 +332,7 @@ class row_grammar final : public simt_grammar {
     const row_traffic traffic = traffic_along(p, lane);
     // Whole accesses of the narrowest tensor, as long as the widest takes no more than two.
     g.vector = std::max<std::int64_t>(1, std::min(access_bytes / traffic.narrowest, 2 * access_bytes / traffic.widest));
+    if (p.rows.search) g.vector *= 2;                                         // more searches side by side
     if (p.rows.search && model().language == dialect::cuda) g.threads = 512;  // that share the borders in shared memory
     g.stream_stores = writes_much(p);
     if (across)

@@ -245,7 +245,7 @@ void across_writer::map_launcher() {
     const std::string borders = p_.class_extent(p_.rows.search->count_class);
     // Blocks that plant a tree first are about as many as run at once, and more where planting is quick: multiprocessors aren't equally
     // fast.
-    constexpr std::int64_t tree_threads = 2048, copies_threads = 8192;
+    constexpr std::int64_t tree_threads = 2048, copies_threads = 16384;
     for (const int levels : search_levels()) {
       const auto start = [&](const std::string& index, std::int64_t vector, const std::string& edge) {
         return start_map(fmt::format("{}, {}, {}, {}", index, vector, edge, levels), vector,

@@ -150,7 +150,7 @@ class across_writer {
   /// The rows of the pack at one step of the sweep, whose loads are done.
   void sweep_lanes(lane_code& code, const row::sweep& w);
 
-  /// Several steps of the innermost loop at a time: all loads that are wanted, the conditions of the steps after them, then the rows.
+  /// Several steps of the innermost loop at a time: first all conditions, then all loads that are wanted, then the rows.
   bool loads_are_conditional(const lane_code& code, const row::sweep& w) const;
   void staged_steps(lane_code& code, const row::sweep& w, const std::string& c, const std::string& extent, const std::string& stride);
 

@@ -79,48 +79,37 @@ void across_writer::staged_steps(lane_code& code, const row::sweep& w, const std
   constexpr int steps = 4;
   const std::vector<int> here = statements_of(w);
   const std::vector<pack> packs = packs_of(code, here, {});
-  const auto open_steps = [&](const std::string& from) {
+  const auto open_steps = [&] {
     out_.line("#pragma unroll");
     out_.open(fmt::format("for (int step = 0; step < {}; ++step)", steps));
-    out_.line(fmt::format("const ks_ix {} = {} + step * ({});", c, from, stride));
+    out_.line(fmt::format("const ks_ix {} = start + step * ({});", c, stride));
   };
-  const auto look_ahead = [&](const std::string& from) {
-    open_steps(from);
-    for (const pack& k : packs)
-      if (const std::optional<condition> when = wanted_when(code, here, k))
-        out_.line(fmt::format("{}_wanted[step] = {} < {} && {};", k.name, c, extent,
-                              code.value(when->statement, when->node, value_class::boolean)));
-    out_.close();
-  };
-  for (const pack& k : packs)
-    if (wanted_when(code, here, k)) out_.line(fmt::format("bool {}_wanted[{}];", k.name, steps));
-  look_ahead("start");
-  out_.open(fmt::format("while (start + {} * ({}) < {})", steps - 1, stride, extent));
+  out_.open(fmt::format("for (; start + {0} * ({1}) < {2}; start += {3} * ({1}))", steps - 1, stride, extent, steps));
   for (const pack& k : packs) {
     out_.line(fmt::format("{} {}[{}] = {{}};", pack_type(k.type), k.name, steps));
-    if (wanted_when(code, here, k)) out_.line(fmt::format("bool {}_taken[{}];", k.name, steps));
+    if (wanted_when(code, here, k)) out_.line(fmt::format("bool {}_wanted[{}];", k.name, steps));
   }
-  open_steps("start");
-  out_.line(fmt::format("[[maybe_unused]] const ks_ix {} = first;", p_.class_name(lane_)));
-  for (const pack& k : packs) {
-    const bool always = !wanted_when(code, here, k);
-    if (!always) out_.line(fmt::format("{0}_taken[step] = {0}_wanted[step];", k.name));
-    out_.line(fmt::format("{}{}[step] = ks_fetch<kVector, kEdge, {}>(&{}, first, ks_ix({}));",
-                          always ? "" : fmt::format("if ({}_taken[step]) ", k.name), k.name, stream_loads(), k.element, extent_));
-  }
+  open_steps();
+  for (const pack& k : packs)
+    if (const std::optional<condition> when = wanted_when(code, here, k))
+      out_.line(fmt::format("{}_wanted[step] = {};", k.name, code.value(when->statement, when->node, value_class::boolean)));
   out_.close();
-  out_.line(fmt::format("const ks_ix next = start + {} * ({});", steps, stride));
-  look_ahead("next");
-  open_steps("start");
+  open_steps();
+  out_.line(fmt::format("[[maybe_unused]] const ks_ix {} = first;", p_.class_name(lane_)));
+  for (const pack& k : packs)
+    out_.line(fmt::format("{}{}[step] = ks_fetch<kVector, kEdge, {}>(&{}, first, ks_ix({}));",
+                          wanted_when(code, here, k) ? fmt::format("if ({}_wanted[step]) ", k.name) : "", k.name, stream_loads(), k.element,
+                          extent_));
+  out_.close();
+  open_steps();
   bind(code, here, packs, "[step]");
   for (const pack& k : packs)
-    if (const std::optional<condition> when = wanted_when(code, here, k)) code.ready(when->statement, when->node, k.name + "_taken[step]");
+    if (const std::optional<condition> when = wanted_when(code, here, k)) code.ready(when->statement, when->node, k.name + "_wanted[step]");
   sweep_lanes(code, w);
   for (const pack& k : packs)
     if (const std::optional<condition> when = wanted_when(code, here, k)) code.forget_ready(when->statement, when->node);
   code.forget_elements();
   out_.close();
-  out_.line("start = next;");
   out_.close();
 }
 

@@ -102,13 +102,12 @@ __device__ ks_borders ks_order(const T* borders, int count, unsigned char* share
 template <bool kStrict>
 __device__ __forceinline__ bool ks_below(float border, float x) { return kStrict ? border < x : border <= x; }
 
-// Up to 2^kLevels - 1 borders: in order, a copy for each bank of shared memory, so that no thread of a warp waits for another's bank, and
-// the first levels of the search out of registers. NaN stands behind the last border, which is below nothing.
+// Up to 2^kLevels - 1 borders: in order, a copy for each bank of shared memory, so that no thread of a warp waits for another's bank.
+// NaN stands behind the last border, which is below nothing.
 template <int kLevels>
 struct ks_counter {
-  static constexpr int banks = 32, top_levels = kLevels < 3 ? 0 : 3;
+  static constexpr int banks = 32;
   const char* mine;
-  float top[8];
 
   static KS_BOTH size_t bytes(int64_t count) { return (size_t(banks) << kLevels) * sizeof(float) + ks_borders_bytes(count); }
 
@@ -117,13 +116,8 @@ struct ks_counter {
   __device__ __forceinline__ void plant(const T* borders, int count, unsigned char* shared) {
     float* const copies = reinterpret_cast<float*>(shared);
     const ks_borders all = ks_order(borders, count, shared + (size_t(banks) << kLevels) * sizeof(float));
-    const auto border = [&](int place) { return place < all.size ? all.sorted[place] : NAN; };
-    for (int i = int(threadIdx.x); i < (banks << kLevels); i += int(blockDim.x)) copies[i] = border(i / banks);
-#pragma unroll
-    for (int i = 1; i < 8; ++i) {
-      const int depth = i >= 4 ? 2 : i >= 2 ? 1 : 0;
-      top[i] = top_levels > 0 ? border((2 * (i - (1 << depth)) + 1) * (1 << (kLevels - 1)) / (1 << depth) - 1) : NAN;
-    }
+    for (int i = int(threadIdx.x); i < (banks << kLevels); i += int(blockDim.x))
+      copies[i] = i / banks < all.size ? all.sorted[i / banks] : NAN;
     mine = reinterpret_cast<const char*>(copies + int(threadIdx.x) % banks);
     __syncthreads();
   }
@@ -133,24 +127,16 @@ struct ks_counter {
   __device__ __forceinline__ void count(const float (&x)[V], int (&below)[V]) const {
     constexpr int stride = banks * int(sizeof(float));
 #pragma unroll
-    for (int l = 0; l < V; ++l) {
-      below[l] = 0;
-      if (top_levels == 0) continue;
-      const bool right = ks_below<kStrict>(top[1], x[l]);
-      const bool next = ks_below<kStrict>(right ? top[3] : top[2], x[l]);
-      const float low = right ? top[6] : top[4], high = right ? top[7] : top[5];
-      const bool last = ks_below<kStrict>(next ? high : low, x[l]);
-      below[l] = stride * ((right ? 1 << (kLevels - 1) : 0) + (next ? 1 << (kLevels - 2) : 0) + (last ? 1 << (kLevels - 3) : 0));
-    }
+    for (int l = 0; l < V; ++l) below[l] = 0;
 #pragma unroll
-    for (int level = top_levels; level < kLevels; ++level) {
+    for (int level = 0; level < kLevels; ++level) {
       const int half = stride << (kLevels - 1 - level);
 #pragma unroll
       for (int l = 0; l < V; ++l)
         if (ks_below<kStrict>(*reinterpret_cast<const float*>(mine + below[l] + half - stride), x[l])) below[l] += half;
     }
 #pragma unroll
-    for (int l = 0; l < V; ++l) below[l] /= stride;
+    for (int l = 0; l < V; ++l) below[l] = int(unsigned(below[l]) / unsigned(stride));
   }
 };
 
