@@ -19,8 +19,8 @@ struct run_settings {
   std::int64_t stall = 0;       ///< stop after this many evaluations without a new best; 0: never
   std::string policy = "mcts";  ///< mcts | evolution | random
   std::uint64_t seed = 1;
-  std::string profile = "best";  ///< off | winner | best: what is profiled
-  std::int64_t threads = 0;      ///< cores a kernel may use; 0: all that may be used here
+  std::string profile = "best";           ///< off | winner | best: what is profiled
+  std::int64_t threads = 0;               ///< cores a kernel may use; 0: all that may be used here
   std::optional<std::int64_t> lookahead;  ///< candidates generated ahead of the one being evaluated; nothing: as the target needs
 };
 
