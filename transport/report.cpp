@@ -126,8 +126,9 @@ class report_writer {
     line("| stopped | {} |", stop_text(s_));
     line("| session | `{}`, {} of wall time |", s_.id, duration_text(s_.wall_s));
     if (const auto time = measuring_of(r_)) {
-      line("| measuring | {:.0f} % of the {} since the first candidate was built; in kernels {:.0f} % |",
-           100 * std::min(1.0, time->evaluating_s / time->span_s), duration_text(time->span_s), 100 * time->kernels_s / time->span_s);
+      line("| measuring | {:.0f} % of the {} since the first candidate was built; in kernels {:.0f} %{} |",
+           100 * std::min(1.0, time->evaluating_s / time->span_s), duration_text(time->span_s), 100 * time->kernels_s / time->span_s,
+           time->profiling_s > 0 ? fmt::format("; profiling another {:.0f} %", 100 * time->profiling_s / time->span_s) : "");
     }
   }
 

@@ -194,7 +194,8 @@ std::optional<measuring_time> measuring_of(const session_records& records) {
   }
   if (!first_s || !started_s) return std::nullopt;
   time.span_s = *started_s + records.session.wall_s - *first_s;
-  if (time.span_s <= 0 || time.evaluating_s > time.span_s + clock_slack_s) return std::nullopt;
+  time.profiling_s = records.session.profile_s;
+  if (time.span_s <= 0 || time.evaluating_s + time.profiling_s > time.span_s + clock_slack_s) return std::nullopt;
   return time;
 }
 

@@ -35,12 +35,13 @@ struct best_pair {
 /// Ancestors of `candidate`, nearest first, each once.
 [[nodiscard]] std::vector<std::string> lineage_of(const memory::candidate& candidate, const std::vector<memory::candidate>& candidates);
 
-/// How the wall time since the first candidate was built was used. Whatever else a session does then (waiting for builds, the control,
-/// profiles) is the rest. Seconds.
+/// How the wall time since the first candidate was built was used. Whatever else a session does then (waiting for builds, the control) is
+/// the rest. Seconds.
 struct measuring_time {
   double span_s = 0;        ///< from the first evaluation's beginning to the session's end
   double evaluating_s = 0;  ///< candidates were verified and timed
   double kernels_s = 0;     ///< of it in kernels: theirs, the baseline's, the reference's
+  double profiling_s = 0;   ///< profilers ran on the slot
 };
 /// Nothing when no candidate was evaluated, or the session was taken up again: its wall time then has gaps.
 [[nodiscard]] std::optional<measuring_time> measuring_of(const session_records& records);

@@ -42,6 +42,8 @@ TEST_CASE("how much of a session's time was spent measuring") {
   CHECK(time->evaluating_s == doctest::Approx(16.5));
   CHECK(time->kernels_s == doctest::Approx(10.5));
   CHECK(report_document(records).find("| measuring | 24 % of the 1 m 07 s since") != std::string::npos);
+  records.session.profile_s = 6.7;
+  CHECK(report_document(records).find("in kernels 16 %; profiling another 10 % |") != std::string::npos);
   records.session.wall_s = 5;  // its clock began anew after a break
   CHECK_FALSE(measuring_of(records));
 }
