@@ -102,6 +102,22 @@ struct baseline_spec {
   std::optional<source_file> source;
 };
 
+/// One argument of a module's forward: an input of the problem, or a plain number.
+struct module_argument {
+  std::string input;  ///< empty for a number
+  double number = 0;
+  bool is_integer = false;  ///< the number was written without a point
+};
+
+/// The PyTorch module that the problem was made from ([module]): how its file computes the outputs from the inputs.
+struct module_spec {
+  source_file source;                             ///< with `class Model` and get_init_inputs()
+  std::vector<module_argument> arguments;         ///< of forward, in order
+  std::map<std::string, std::string> parameters;  ///< input -> key in the module's state_dict
+  std::vector<std::string> outputs;               ///< what forward returns, in order
+  std::map<std::string, std::string> constants;   ///< axis -> constant of the module's file that holds its extent
+};
+
 struct axis {
   std::string name;
   std::int64_t extent = 1;
@@ -121,6 +137,7 @@ struct problem {
   std::optional<source_file> reference;
   std::vector<baseline_spec> baselines;  ///< never empty; the first is the one speed-up is counted against
   std::vector<source_file> seed_kernels;
+  std::optional<module_spec> module;
   std::vector<workload> workloads;  ///< never empty
   compare_spec compare;
   precision_contract precision;

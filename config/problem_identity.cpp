@@ -30,6 +30,7 @@ class canonical_writer {
       if (b.source) source("source", *b.source);
     }
     for (const source_file& s : p_.seed_kernels) put(s.name), source("seed", s);
+    if (p_.module) module(*p_.module);
     workloads();
     compare();
     put("precision"), put(name_of(p_.precision.lowest)), put(p_.precision.error_multiple);
@@ -169,6 +170,19 @@ class canonical_writer {
   }
 
   void source(std::string_view what, const source_file& file) { put(what), put(file.language), put(content_hash(file.text)); }
+
+  void module(const module_spec& m) {
+    source("module", m.source);
+    for (const module_argument& argument : m.arguments) {
+      put(argument.input);
+      if (argument.input.empty()) put(argument.number), put_int(argument.is_integer ? 1 : 0);
+    }
+    for (const auto* names : {&m.parameters, &m.constants}) {
+      put_int(static_cast<int>(names->size()));
+      for (const auto& [own, theirs] : *names) put(own), put(theirs);
+    }
+    for (const std::string& output : m.outputs) put(output);
+  }
 
   void workloads() {
     std::vector<std::string> all;

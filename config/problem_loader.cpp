@@ -15,8 +15,9 @@ namespace kernsmith {
 
 namespace {
 
-const std::vector<std::string> sections = {"name",      "axes",         "inputs",  "outputs",   "intermediates", "definition", "reference",
-                                           "baselines", "seed_kernels", "compare", "precision", "candidates",    "objective",  "workloads"};
+const std::vector<std::string> sections = {"name",       "axes",      "inputs",     "outputs",   "intermediates",
+                                           "definition", "reference", "module",     "baselines", "seed_kernels",
+                                           "compare",    "precision", "candidates", "objective", "workloads"};
 
 source_place first_invalid_byte(const std::string& text) {
   // A line is valid or not on its own, so only the broken one is searched byte by byte.
@@ -97,6 +98,7 @@ problem build(const std::string& text, const std::filesystem::path& file) {
   }
   read_what_to_compute(root, p, text, folder);
   settle_inits(p);
+  if (const toml_value* module = root.find("module")) p.module = read_module(*module, p, folder);
   read_baselines(root.find("baselines"), p, folder);
   if (const toml_value* seeds = root.find("seed_kernels")) read_seed_kernels(*seeds, p, folder);
   if (const toml_value* candidates = root.find("candidates")) p.libraries = read_libraries(*candidates);

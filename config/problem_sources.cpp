@@ -36,6 +36,12 @@ std::string read_language(const toml_value& value) {
   return name;
 }
 
+void check_name(const std::string& name, const char* what, source_place place) {
+  if (!is_valid_name(name)) refuse(place, fmt::format("'{}' can't name {}; use lower-case letters, digits, '_' and '-'", name, what));
+}
+
+}  // namespace
+
 source_file read_source(const toml_value& path, const toml_value* language, const std::string& name, const std::filesystem::path& folder) {
   source_file source;
   source.name = name;
@@ -62,14 +68,11 @@ source_file read_source(const toml_value& path, const toml_value* language, cons
   return source;
 }
 
-void check_name(const std::string& name, const char* what, source_place place) {
-  if (!is_valid_name(name)) refuse(place, fmt::format("'{}' can't name {}; use lower-case letters, digits, '_' and '-'", name, what));
-}
-
-}  // namespace
-
 std::string file_suffix_of(const std::string& language) {
-  return language == "cuda" ? "cu" : language == "opencl" ? "cl" : language == "python" ? "py" : language;
+  return language == "cuda"                                                      ? "cu"
+         : language == "opencl"                                                  ? "cl"
+         : language == "python" || language == "pytorch" || language == "triton" ? "py"
+                                                                                 : language;
 }
 
 source_file read_reference(const toml_value& value, const std::filesystem::path& folder) {

@@ -38,6 +38,10 @@ void settle_inits(problem& p);
 
 [[nodiscard]] source_file read_reference(const toml_value& value, const std::filesystem::path& folder);
 void read_baselines(const toml_value* value, problem& p, const std::filesystem::path& folder);
+[[nodiscard]] source_file read_source(const toml_value& path, const toml_value* language, const std::string& name,
+                                      const std::filesystem::path& folder);
+/// [module], once inputs, outputs and axes are known.
+[[nodiscard]] module_spec read_module(const toml_value& value, const problem& p, const std::filesystem::path& folder);
 void read_seed_kernels(const toml_value& value, problem& p, const std::filesystem::path& folder);
 
 }  // namespace kernsmith
