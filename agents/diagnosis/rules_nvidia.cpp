@@ -99,6 +99,10 @@ constexpr condition uncoalesced_needs[] = {
 constexpr condition uncoalesced_supports[] = {
     {"stall_global_memory", above, 0.3, "warps wait for loads from memory"},
 };
+// Neighbouring accesses may use the rest of a sector out of the first-level cache.
+constexpr condition uncoalesced_contradicts[] = {
+    {"memory_fraction", above, 0.6, "moving the definition's bytes once at the measured copy rate takes most of the time"},
+};
 
 constexpr condition spill_needs[] = {
     {"spill_share", above, 0.05, "instructions move values between registers and local memory"},
@@ -177,7 +181,7 @@ constexpr rule rules[] = {
     {bottleneck::launch_overhead, {"launch_gap_share", 0.1, 0.6}, launch_needs, launch_supports, launch_contradicts, 0.2},
     {bottleneck::launch_overhead, {"call_event_ns", 10000, 3000}, short_call_needs},
     {bottleneck::bank_conflicts, {"bank_conflict_share", 0.1, 0.8}, bank_needs, bank_supports, {}, 0.2},
-    {bottleneck::uncoalesced_access, {"worst_sector_use", 0.8, 0.25}, uncoalesced_needs, uncoalesced_supports, {}, 0.15},
+    {bottleneck::uncoalesced_access, {"worst_sector_use", 0.8, 0.25}, uncoalesced_needs, uncoalesced_supports, uncoalesced_contradicts, 0.15},
     {bottleneck::spills, {"spill_share", 0.01, 0.3}, spill_needs, spill_supports, {}, 0.2},
     {bottleneck::spills, {"spill_bytes", 0, 400}, reported_spill_needs, {}, reported_spill_contradicts},
     {bottleneck::synchronisation, {"stall_barrier", 0.15, 0.6}, barrier_needs, barrier_supports, {}, 0.15},

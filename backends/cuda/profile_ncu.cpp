@@ -61,6 +61,8 @@ struct direct_signal {
 
 constexpr double percent = 0.01;
 constexpr double sector_bytes = 32;
+/// Of all accesses to global memory, for a kind of them to be worth a word.
+constexpr double least_access_share = 0.1;
 
 constexpr std::array direct_signals = {
     direct_signal{"dram_throughput", "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", percent, "fraction of peak"},
@@ -135,14 +137,16 @@ void add_access(const kernel_counters& k, signal_map& signals) {
                stores = value_or(k, "smsp__sass_inst_executed_op_global_st.sum", 0);
   const auto load_bytes = k.find("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"),
              store_bytes = k.find("smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio");
+  // Accesses of a kind that is rare say nothing about the bytes that are moved, however few of each sector they use.
+  const auto matters = [&](double accesses) { return accesses > least_access_share * (loads + stores); };
   double worst = 1;
   if (load_bytes && loads > 0) {
     set(signals, "load_sector_use", *load_bytes / sector_bytes, "fraction of fetched bytes");
-    worst = std::min(worst, *load_bytes / sector_bytes);
+    if (matters(loads)) worst = std::min(worst, *load_bytes / sector_bytes);
   }
   if (store_bytes && stores > 0) {
     set(signals, "store_sector_use", *store_bytes / sector_bytes, "fraction of written bytes");
-    worst = std::min(worst, *store_bytes / sector_bytes);
+    if (matters(stores)) worst = std::min(worst, *store_bytes / sector_bytes);
   }
   if ((load_bytes && loads > 0) || (store_bytes && stores > 0)) set(signals, "worst_sector_use", worst, "fraction of moved bytes");
   const double instructions = value_or(k, "smsp__inst_executed.sum", 0);

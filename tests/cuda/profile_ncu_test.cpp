@@ -69,6 +69,19 @@ TEST_CASE("several kernels: times add up, rates are the longest one's") {
   CHECK(signals.at("longest_kernel_ns").value == *(*kernels)[longest_kernel(*kernels)].find("gpu__time_duration.sum"));
 }
 
+TEST_CASE("accesses of a rare kind don't count as the worst") {
+  kernel_counters k;
+  k.values = {{"smsp__sass_inst_executed_op_global_ld.sum", 1000},
+              {"smsp__sass_inst_executed_op_global_st.sum", 50},
+              {"smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio", 32},
+              {"smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio", 4},
+              {"gpu__time_duration.sum", 1000}};
+  CHECK(ncu_signals({k}).at("store_sector_use").value == doctest::Approx(0.125));
+  CHECK(ncu_signals({k}).at("worst_sector_use").value == 1);
+  k.values["smsp__sass_inst_executed_op_global_st.sum"] = 500;
+  CHECK(ncu_signals({k}).at("worst_sector_use").value == doctest::Approx(0.125));
+}
+
 TEST_CASE("numbers with commas, names with quotes and commas, lines between") {
   const auto kernels = parse_ncu_csv(
       "==PROF== Connected\n\"ID\",\"Kernel Name\",\"a__b.sum\",\"c__d.pct\",\"e__f.x\"\n\"\",\"\",\"ns\",\"%\",\"\"\n"
