@@ -20,6 +20,7 @@ constexpr std::uint64_t left_out_share = 2;
 /// An outside time can't be less than this share of what was measured, however slow an empty batch was.
 constexpr double least_share = 0.05;
 constexpr std::size_t flushes_of_cache = 2;
+constexpr double reference_timeout_s = 120;
 /// Work that goes on after the answer shows when the verifier's own trivial work waits for it: by this much in the median, and by this
 /// share of the batch, over so many batches.
 constexpr double least_delay_ns = 60e3, delay_share = 0.1;
@@ -146,12 +147,13 @@ result<std::optional<check_result>> paired_timing::run_candidate(harness::poison
 
 result<void> paired_timing::run_trusted(harness::poison pattern, double& per_call_ns) {
   const auto lost = [&](const harness::call_result& call) {
+    if (trusted_.champion) return tl::unexpected(disown_champion(call.detail));
     const bool killed = call.status == harness::call_status::resource_limit;
     return fail(killed ? fault::infrastructure : fault::bad_request,
                 fmt::format("the kernel that gives the expected outputs failed on {} ({}): {}", w_.main.what, outcome_of(call.status),
                             call.detail));
   };
-  if (trusted_.form == output_form::wide) return make_ready(trusted_sets_, pattern);  // called set by set when the outputs are judged
+  if (trusted_.form == output_form::wide) return make_ready(trusted_sets_, pattern);  // the reference is called set by set when the outputs are judged
   trusted_.process->thaw();
   if (plan_.warm && trusted_.timed) {
     auto warmed = trusted_.process->call(trusted_sets_, plan_.timeout_s);
@@ -159,11 +161,12 @@ result<void> paired_timing::run_trusted(harness::poison pattern, double& per_cal
     if (warmed->status != harness::call_status::ok) return lost(*warmed);
   }
   if (auto ready = make_ready(trusted_sets_, pattern); !ready) return ready;
+  const auto lost_on_the_way = [&](const error& e) { return tl::unexpected(trusted_.champion ? disown_champion(e.message) : e); };
   auto touched = trusted_.process->touch(plan_.timeout_s);
-  if (!touched) return tl::unexpected(touched.error());
+  if (!touched) return lost_on_the_way(touched.error());
   (void)trusted_.process->empty_call_ns();
   auto called = timed_call(*trusted_.process, chosen(trusted_sets_), trusted_idle_ns_);
-  if (!called) return tl::unexpected(called.error());
+  if (!called) return lost_on_the_way(called.error());
   if (called->status != harness::call_status::ok) return lost(*called);
   per_call_ns = per_call(*called, *trusted_.process);
   return {};
@@ -196,20 +199,30 @@ result<check_result> paired_timing::judge_inputs() {
   return check;
 }
 
+error paired_timing::disown_champion(const std::string& why) {
+  bench_.name_champion({});
+  return {fault::infrastructure, fmt::format("{}: the fastest kernel so far can't say what timed calls must give: {}", w_.main.what, why)};
+}
+
 result<check_result> paired_timing::judge_by_reference(harness::poison pattern) {
   const judge judging = bench_.judging();
+  auto process = bench_.process_of(bench_.reference());
+  if (!process) return tl::unexpected(process.error());
+  auto wide = bench_.reference_set(w_);
+  if (!wide) return tl::unexpected(wide.error());
+  constexpr double own_budget = 1;  // the reference is exact
   for (const std::size_t s : batch_) {
     for (std::size_t i = 0; i < trusted_sets_[s]->inputs.size(); ++i) {
       const device_tensor& from = trusted_sets_[s]->inputs[i];
-      if (auto ok = bench_.trusted().copy(trusted_.wide->inputs[i].address, from.address, from.bytes); !ok)
+      if (auto ok = bench_.trusted().copy((*wide)->inputs[i].address, from.address, from.bytes); !ok)
         return tl::unexpected(ok.error());
     }
     if (auto ok = bench_.on()->wait(); !ok) return tl::unexpected(ok.error());
-    auto called = trusted_.process->call({trusted_.wide}, plan_.timeout_s);
+    auto called = (*process)->call({*wide}, std::max(plan_.timeout_s, reference_timeout_s));
     if (!called) return tl::unexpected(called.error());
     if (called->status != harness::call_status::ok)
       return fail(fault::infrastructure, "the reference failed on contents it had managed before: " + called->detail);
-    auto check = judge(judging).outputs(w_.main.specs, *candidate_sets_[s], *trusted_.wide, w_.main.form, pattern, trusted_.budget_scale);
+    auto check = judge(judging).outputs(w_.main.specs, *candidate_sets_[s], **wide, w_.main.form, pattern, own_budget);
     if (!check) return check;
     ++checked_;
     if (check->ok()) continue;
@@ -240,6 +253,11 @@ result<check_result> paired_timing::judge_pair(harness::poison pattern) {
     if (!verdicts) return tl::unexpected(verdicts.error());
     checked_ += static_cast<std::int64_t>(batch_.size());
     const auto wrong = std::find_if(verdicts->begin(), verdicts->end(), [](const harness::comparison& c) { return !c.match; });
+    if (wrong != verdicts->end() && trusted_.champion) {
+      auto check = judge_by_reference(pattern);
+      if (!check || !check->ok()) return check;
+      return tl::unexpected(disown_champion("it and the reference differ, where another kernel agrees with the reference"));
+    }
     if (wrong != verdicts->end()) {
       const std::size_t s = batch_[static_cast<std::size_t>(wrong - verdicts->begin()) / outputs];
       auto check = judging.outputs(w_.main.specs, *candidate_sets_[s], *trusted_sets_[s], harness::expected_form::native, pattern,

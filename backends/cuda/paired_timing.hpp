@@ -18,9 +18,9 @@ namespace kernsmith::cuda {
 /// Who computes the outputs that a timed call must match.
 struct trusted_leg {
   kernel_process* process = nullptr;
-  output_form form = output_form::native;  ///< wide: the float64 reference; its outputs stand in `wide`
-  device_buffers* wide = nullptr;          ///< for output_form::wide: one set, used for one call at a time
+  output_form form = output_form::native;  ///< wide: the float64 reference, called set by set
   bool timed = true;                       ///< is this leg the baseline whose times count?
+  bool champion = false;                   ///< the bench's champion: a candidate, whose word alone condemns nobody
   double budget_scale = 2;                 ///< both sides may be off by a budget
 };
 
@@ -63,6 +63,8 @@ class paired_timing {
   [[nodiscard]] result<check_result> judge_pair(harness::poison pattern);
   [[nodiscard]] result<check_result> judge_inputs();
   [[nodiscard]] result<check_result> judge_by_reference(harness::poison pattern);
+  /// The champion failed, or gave something else than the reference: it is the champion no longer.
+  [[nodiscard]] error disown_champion(const std::string& why);
   [[nodiscard]] result<check_result> surprise();
   [[nodiscard]] double per_call(const harness::call_result& call, kernel_process& process) const;
   /// Calls the batch, then at once asks the device for a trivial piece of the verifier's own work, adds what that takes to `idle_ns`, and

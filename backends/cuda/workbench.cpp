@@ -156,6 +156,15 @@ result<kernel_process*> workbench::process_of(trusted_kernel& kernel) {
   return &*kernel.process;
 }
 
+result<kernel_process*> workbench::process_of_champion() {
+  if (!champion_.process || !champion_.process->alive()) {
+    auto started = start(champion_.library);
+    if (!started) return tl::unexpected(started.error());
+    champion_.process = std::move(*started);
+  }
+  return &*champion_.process;
+}
+
 result<trusted_kernel> workbench::build_trusted(std::string name, const std::string& source, const std::string& origin,
                                                 const std::vector<std::string>& extra_flags, const std::vector<std::string>& link_flags) {
   auto built = build(source, extra_flags, link_flags);
@@ -228,6 +237,9 @@ result<void> workbench::grow_timing_buffers(workload_state& w, std::size_t count
   for (trusted_kernel& baseline : baselines_) {
     if (!baseline.process || !baseline.process->alive()) continue;
     if (auto forgotten = baseline.process->forget_sets(); !forgotten) return forgotten;
+  }
+  if (champion_.process && champion_.process->alive()) {
+    if (auto forgotten = champion_.process->forget_sets(); !forgotten) return forgotten;
   }
   w.timing = {};
   auto free = device_->free_bytes();

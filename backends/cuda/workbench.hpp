@@ -53,6 +53,13 @@ struct edge_case {
   std::unique_ptr<device_buffers> buffers, second;  ///< the candidate's; the second for judge::stream_order, made at first use
 };
 
+/// The fastest verified candidate so far. Where the baseline is too slow to be called for every sample, it computes what timed calls must
+/// give.
+struct champion_kernel {
+  std::filesystem::path library;          ///< empty: none
+  std::optional<kernel_process> process;  ///< started when it is first needed
+};
+
 class workbench {
  public:
   [[nodiscard]] static result<std::unique_ptr<workbench>> open(const problem& p, const evaluator_options& options,
@@ -89,6 +96,10 @@ class workbench {
   /// Device memory of one runner without buffers, in bytes.
   [[nodiscard]] std::size_t runner_bytes() const { return runner_bytes_; }
   [[nodiscard]] result<kernel_process*> process_of(trusted_kernel& kernel);
+  [[nodiscard]] const std::filesystem::path& champion() const { return champion_.library; }
+  /// An empty path: nobody. Its process ends.
+  void name_champion(std::filesystem::path library) { champion_ = {std::move(library), std::nullopt}; }
+  [[nodiscard]] result<kernel_process*> process_of_champion();
 
   /// Fills inputs and has a reference compute what must come out: the host's on small shapes (the device's is then held against it) and
   /// where it is the only one, else the device's. Lives as long as the bench.
@@ -144,6 +155,7 @@ class workbench {
   std::unique_ptr<host_reference> host_reference_;
   std::optional<trusted_kernel> reference_;
   std::vector<trusted_kernel> baselines_;
+  champion_kernel champion_;
   std::vector<std::unique_ptr<workload_state>> workloads_;
   std::vector<std::vector<std::int64_t>> proposed_;
   bool proposed_known_ = false, contents_made_ = false;

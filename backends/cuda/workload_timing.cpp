@@ -39,22 +39,36 @@ result<leg_choice> reference_leg(workbench& bench, workload_state& w) {
   }
   auto process = bench.process_of(bench.reference());
   if (!process) return tl::unexpected(process.error());
-  auto wide = bench.reference_set(w);
-  if (!wide) return tl::unexpected(wide.error());
   leg_choice choice;
   choice.leg.process = *process;
   choice.leg.form = output_form::wide;
-  choice.leg.wide = *wide;
   choice.leg.timed = false;
   choice.leg.budget_scale = 1;
   choice.call_ns = w.reference_ns;
   return choice;
 }
 
-result<leg_choice> choose_leg(workbench& bench, workload_state& w, const timing_limits& limits, double candidate_ns) {
+/// The champion computes what must come out.
+result<leg_choice> champion_leg(workbench& bench, const workload_state& w, double best_ratio) {
+  auto process = bench.process_of_champion();
+  if (!process) return tl::unexpected(process.error());
+  const double baseline_ns = w.baselines.front().call_ns;
+  leg_choice choice;
+  choice.leg.process = *process;
+  choice.leg.timed = false;
+  choice.leg.champion = true;
+  choice.call_ns = best_ratio > 0 ? baseline_ns / best_ratio : baseline_ns;
+  return choice;
+}
+
+result<leg_choice> choose_leg(workbench& bench, workload_state& w, const timing_limits& limits, double candidate_ns, double best_ratio,
+                              bool by_champion) {
   const baseline_state& baseline = w.baselines.front();
   const double slowest = std::max(limits.slowest_paired_ns, std::min(comparable_ratio * candidate_ns, longest_paired_ns));
-  if (baseline.call_ns > slowest || baseline.error > trusted_error_limit) return reference_leg(bench, w);
+  if (baseline.call_ns > slowest || baseline.error > trusted_error_limit) {
+    const bool champion = by_champion && !bench.champion().empty() && bench.has_device_reference();
+    return champion ? champion_leg(bench, w, best_ratio) : reference_leg(bench, w);
+  }
   auto process = bench.process_of(bench.baselines().front());
   if (!process) return tl::unexpected(process.error());
   leg_choice choice;
@@ -204,7 +218,8 @@ timing_limits limits_for(effort how, std::size_t workloads) {
 }
 
 result<workload_measurement> measure_workload(workbench& bench, workload_state& w, kernel_process& candidate,
-                                              const process_starter& relaunch, const timing_limits& limits, double best_ratio) {
+                                              const process_starter& relaunch, const timing_limits& limits, double best_ratio,
+                                              bool by_champion) {
   double candidate_ns = 0;
   for (int call = 0; call < 2; ++call) {
     harness::call_status status{};
@@ -214,7 +229,7 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
     candidate_ns = call == 0 ? *ns : std::min(candidate_ns, *ns);
     if (status != harness::call_status::ok || *ns * 1e-9 > slow_call_s) break;
   }
-  auto trusted = choose_leg(bench, w, limits, candidate_ns);
+  auto trusted = choose_leg(bench, w, limits, candidate_ns, best_ratio, by_champion);
   if (!trusted) return tl::unexpected(trusted.error());
   if (!trusted->leg.timed) {
     if (auto sampled = refresh_baseline(bench, w); !sampled) return tl::unexpected(sampled.error());
@@ -259,7 +274,7 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
     m.discarded_blocks += timing.discarded_blocks();
     if (!m.failure.ok() || m.stopped_early) break;
   }
-  if (m.failure.ok() && limits.anchored) {
+  if (m.failure.ok() && (limits.anchored || trusted->leg.champion)) {
     if (auto ran = run_anchor(bench, w, candidate, plan, m); !ran) return tl::unexpected(ran.error());
   }
   if (m.failure.ok() && limits.cold && !m.stopped_early) {
