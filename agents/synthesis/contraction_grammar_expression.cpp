@@ -146,6 +146,22 @@ bool always_inside(const tensor_declaration& tensor, const statement& s, const e
 
 }  // namespace
 
+guard program::position_in(std::size_t d, const expression& load, const std::vector<int>& rename) const {
+  const index_expression& position = load.indices[d];
+  guard g;
+  g.extent = polynomial::of(ir->tensors[at(load.symbol)].shape[d]);
+  g.offset = polynomial::constant(position.constant);
+  for (const affine_term& term : position.terms) {
+    polynomial stride;
+    stride.terms[term.axes] = term.coefficient;
+    if (term.index < 0)
+      g.offset = g.offset + stride;
+    else
+      g.strides[rename[at(term.index)]] = g.strides[rename[at(term.index)]] + stride;
+  }
+  return g;
+}
+
 std::vector<guard> program::guards_of(const statement& s, const expression& load, const std::vector<int>& rename) const {
   const tensor_declaration& tensor = ir->tensors[at(load.symbol)];
   std::vector<guard> guards;
@@ -153,18 +169,7 @@ std::vector<guard> program::guards_of(const statement& s, const expression& load
     const index_expression& position = load.indices[d];
     const int sole = sole_index(position);
     if (sole >= 0 && s.variables[at(sole)].extent == tensor.shape[d]) continue;
-    guard g;
-    g.extent = polynomial::of(tensor.shape[d]);
-    g.offset = polynomial::constant(position.constant);
-    for (const affine_term& term : position.terms) {
-      polynomial stride;
-      stride.terms[term.axes] = term.coefficient;
-      if (term.index < 0)
-        g.offset = g.offset + stride;
-      else
-        g.strides[rename[at(term.index)]] = g.strides[rename[at(term.index)]] + stride;
-    }
-    guards.push_back(std::move(g));
+    guards.push_back(position_in(d, load, rename));
   }
   return guards;
 }
@@ -217,6 +222,10 @@ std::optional<int> program::import(const statement& s, int id, const std::vector
     copy.kind = node_kind::load;
     copy.where = *where;
     if (declared.pad) copy.guards = guards_of(s, e, rename);
+    for (std::size_t d = 0; d < e.indices.size(); ++d) {
+      guard walked = position_in(d, e, rename);
+      if (walked.strides.size() > 1) copy.windows.push_back(std::move(walked));
+    }
     return add(std::move(copy));
   }
 

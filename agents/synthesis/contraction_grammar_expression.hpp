@@ -62,6 +62,7 @@ struct node {
   std::vector<int> arguments;
   linear_form where;          ///< loads
   std::vector<guard> guards;  ///< padded loads: all must hold, else the value is `number`
+  std::vector<guard> windows;  ///< loads: dimensions that several variables walk together ("2 * p + r")
 };
 
 /// A tensor that is computed inside the nest, as later statements may read it.
@@ -84,6 +85,8 @@ struct program {
   [[nodiscard]] int add(node n);
   [[nodiscard]] int multiply(int a, int b);
   [[nodiscard]] int cast(int argument, dtype to);
+  /// Where a load stands in dimension d.
+  [[nodiscard]] guard position_in(std::size_t d, const expression& load, const std::vector<int>& rename) const;
   /// The dimensions of a padded load that may fall outside.
   [[nodiscard]] std::vector<guard> guards_of(const statement& s, const expression& load, const std::vector<int>& rename) const;
   /// Linear form of an element of `tensor` at affine positions.
@@ -119,6 +122,8 @@ struct emission {
   [[nodiscard]] std::string real(int id);
   [[nodiscard]] std::string address(const linear_form& where);
   [[nodiscard]] std::string position(const guard& g) const;
+  /// A number as a literal of the nest's arithmetic.
+  [[nodiscard]] std::string number(double value) const { return literal(value); }
 
  private:
   std::string any(int id);

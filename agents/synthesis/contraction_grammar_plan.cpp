@@ -66,17 +66,17 @@ bool is_small_integer(const program& p, int root) {
 
 class planner {
  public:
-  planner(const tensor_ir& ir, const fusion_group& group, bool window) : ir_(ir), group_(group), window_(window) {}
+  planner(const tensor_ir& ir, const fusion_group& group, bool window, bool flat) : ir_(ir), group_(group), window_(window), flat_(flat) {}
 
   std::optional<contraction_plan> run() {
     const int id = sole_reduction(ir_, group_);
-    if (id < 0 || (ir_.classes[at(id)] == op_class::window) != window_) return std::nullopt;
+    if (id < 0 || (!flat_ && (ir_.classes[at(id)] == op_class::window) != window_)) return std::nullopt;
     const statement& s = ir_.statements[at(id)];
     const expression& sum = s.nodes[at(s.root)];
     if (sum.reducer != reduction::sum || sum.type == value_class::boolean) return std::nullopt;
     program& p = plan_.p;
     p.ir = &ir_;
-    p.allow_pad = window_;
+    p.allow_pad = window_ || flat_;
     std::vector<int> identity;
     for (const index_variable& variable : s.variables) {
       identity.push_back(static_cast<int>(p.variables.size()));
@@ -167,6 +167,11 @@ class planner {
     write_back(targets);
     plan_.column = take(columns, last);
     plan_.row = rows.empty() ? -1 : take(rows, rows.back());
+    if (flat_) {
+      plan_.row_outer = std::move(rows);
+      plan_.column_outer = std::move(columns);
+      return;
+    }
     plan_.batch.insert(plan_.batch.end(), rows.begin(), rows.end());
     plan_.batch.insert(plan_.batch.end(), columns.begin(), columns.end());
   }
@@ -186,12 +191,18 @@ class planner {
     return variable;
   }
 
+  bool walked_with_others(int variable) const {
+    return flat_ && std::any_of(plan_.p.nodes.begin(), plan_.p.nodes.end(), [&](const node& n) {
+             return std::any_of(n.windows.begin(), n.windows.end(), [&](const guard& w) { return w.strides.contains(variable); });
+           });
+  }
+
   void collapse(std::vector<int>& role, std::vector<linear_form>& targets) {
     for (bool again = true; again;) {
       again = false;
       for (std::size_t o = 0; o < role.size() && !again; ++o) {
         for (std::size_t i = 0; i < role.size() && !again; ++i) {
-          if (o == i || !plan_.p.mergeable(role[o], role[i], targets)) continue;
+          if (o == i || walked_with_others(role[o]) || walked_with_others(role[i]) || !plan_.p.mergeable(role[o], role[i], targets)) continue;
           plan_.p.merge(role[o], role[i], targets);
           role.erase(role.begin() + static_cast<std::ptrdiff_t>(o));
           again = true;
@@ -208,7 +219,7 @@ class planner {
 
   const tensor_ir& ir_;
   const fusion_group& group_;
-  bool window_;
+  bool window_, flat_;
   contraction_plan plan_;
   split split_;
 };
@@ -226,7 +237,11 @@ polynomial contraction_plan::depth_extent() const {
 }
 
 std::optional<contraction_plan> plan_contraction(const tensor_ir& ir, const fusion_group& group, bool window) {
-  return planner(ir, group, window).run();
+  return planner(ir, group, window, false).run();
+}
+
+std::optional<contraction_plan> plan_flattened(const tensor_ir& ir, const fusion_group& group) {
+  return planner(ir, group, false, true).run();
 }
 
 }  // namespace kernsmith::agents::nest

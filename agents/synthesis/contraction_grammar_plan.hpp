@@ -31,6 +31,7 @@ struct contraction_plan {
   int column = -1;            ///< along the lanes
   std::vector<int> depth;     ///< outermost first; more than one only when they don't collapse
   int left = -1, right = -1;  ///< trees
+  std::vector<int> row_outer, column_outer;  ///< plan_flattened: walked together with row and column, outermost first
   std::vector<step> steps;    ///< steps[0] is the sum
   std::vector<int> stored;    ///< intermediates that are written
 
@@ -40,6 +41,10 @@ struct contraction_plan {
 
 /// `window`: the reduction must be a window (a convolution as an implicit matrix product, padded loads allowed) instead of none.
 [[nodiscard]] std::optional<contraction_plan> plan_contraction(const tensor_ir& ir, const fusion_group& group, bool window = false);
+
+/// The same for rows, columns and depths of any number of indices, none of which becomes a batch for want of a place; windows and padded
+/// loads allowed. Indices that a load walks together (node::windows) are never merged with others.
+[[nodiscard]] std::optional<contraction_plan> plan_flattened(const tensor_ir& ir, const fusion_group& group);
 
 /// The statements after the reduction as steps over its loop variables (`variables` per dimension of the reduction's target). Fills `steps`
 /// (steps[0] is the reduction) and `stored`. False when one of them isn't elementwise on it.

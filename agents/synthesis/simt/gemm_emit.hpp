@@ -33,6 +33,8 @@ class row_text {
  private:
   struct read_ahead {
     nest::linear_form where;
+    std::vector<nest::guard> guards;  ///< none along the variable
+    double pad = 0;
     std::string name;
     int value = -1;
   };
@@ -47,6 +49,9 @@ class row_text {
 /// "const int64_t h_ = rest % (t.H); ..." for variables (outermost first) packed into `index`.
 [[nodiscard]] std::string unpack_text(const nest::program& p, const std::vector<int>& variables, const std::string& index,
                                       const std::string& indent, const std::string& type = "int64_t");
+/// The same with divisions in 32 bits, which `index` must fit; the variables are 64-bit integers all the same.
+[[nodiscard]] std::string unpack_narrow_text(const nest::program& p, const std::vector<int>& variables, const std::string& index,
+                                             const std::string& indent);
 /// The function `finish`: the steps after the sum for eight neighbouring columns of a row.
 [[nodiscard]] std::string finish_text(const gemm_plan& plan);
 /// Names that the CPU's emitters use, as SIMT sources spell them.

@@ -52,10 +52,26 @@ std::string group_writer::members() const {
 }
 
 std::string group_writer::number_types() const {
-  return fmt::format("using real = {};\nusing sum_type = {};\n\n", plan_.wide() ? "double" : "float", sum_type());
+  std::string text = fmt::format("using real = {};\nusing sum_type = {};\n\n", plan_.wide() ? "double" : "float", sum_type());
+  if (plan_.flat)  // loads may be padded
+    text += "__device__ __forceinline__ bool inside(int64_t at, int64_t extent) { return at >= 0 && at < extent; }\n\n";
+  return text;
 }
 
 std::string group_writer::unsplittable() const {
+  if (plan_.flat) {
+    std::string loops;
+    for (const int variable : plan_.nest.depth)
+      loops += fmt::format("    for (int64_t {0} = 0; {0} < {1}; ++{0})\n", name(variable), extent(variable));
+    loops.pop_back();
+    return nest::fill(gemm_unsplittable_flat_text,
+                      {{"BATCH_INDICES", unpack_text(plan_.nest.p, plan_.nest.batch, "batch", "    ")},
+                       {"ROW_INDICES", unpack_narrow_text(plan_.nest.p, plan_.flat->rows, "row", "    ")},
+                       {"COLUMN_INDICES", unpack_columns("(first + e)", "        ")},
+                       {"DEPTH_LOOPS", loops},
+                       {"LEFT_VALUE", value_text(plan_.left)},
+                       {"RIGHT_VALUE", value_text(plan_.right)}});
+  }
   return nest::fill(gemm_unsplittable_text, {{"BATCH_INDICES", unpack_text(plan_.nest.p, plan_.nest.batch, "batch", "    ")},
                                              {"ROW", name(plan_.nest.row)},
                                              {"COLUMN", name(plan_.nest.column)},

@@ -25,8 +25,12 @@ std::string host_writer::layout() const {
       "  int64_t left_stride, right_stride, left_chunks, right_chunks;  // elements of a packed row; pieces of 8 elements of one plane\n"
       "  size_t right_at, partial_at, unusual_at, bytes;\n};\n"
       "static memory_layout layout_of(const axis_values& t) {\n  memory_layout l;\n";
-  const int unit = std::max(plan_.row_unit(), 8);  // eight elements are packed at a time
+  const int unit = depth_unit();
   for (const gemm_operand* o : {&plan_.left, &plan_.right}) {
+    if (plan_.flat) {
+      text += flat_layout(*o);
+      continue;
+    }
     const std::string side = this->side(*o);
     text += fmt::format("  l.{}_packed = {};\n", side, o->plain ? "!(" + readable(*o) + ")" : "true");
     text += fmt::format("  l.{0}_stride = ({1} + {3}) / {4} * {4};\n  l.{0}_chunks = l.{0}_packed ? l.{0}_stride / 8 * ({2})", side,
@@ -56,8 +60,7 @@ std::string host_writer::pack_call(const gemm_operand& o) const {
 
 std::string host_writer::begin() const {
   std::string text = "\nstatic int start(const tensors& t, void* scratch, cudaStream_t stream) {\n";
-  text += fmt::format("  const extents x = {{int({}), int({}), int({}), int({})}};\n", extent(plan_.nest.row), extent(plan_.nest.column),
-                      extent(depth()), batches());
+  text += fmt::format("  const extents x = {{int({}), int({}), int({}), int({})}};\n", rows(), columns(), depths(), batches());
   text += "  const memory_layout l = layout_of(t);\n  char* const memory = static_cast<char*>(scratch);\n";
   if (plan_.emulated())
     text +=
@@ -164,6 +167,7 @@ class address_writer : public host_writer {
   using host_writer::host_writer;
 
   std::string describe(const gemm_operand& o) const {
+    if (plan_.flat) return pack_call(o) + describe_flat(o);
     const std::string side = this->side(o);
     std::string text = pack_call(o);
     std::string packed = fmt::format("{0}_packed, l.{0}_stride * ELEMENT_BYTES, l.{0}_chunks * 8 * ELEMENT_BYTES", side), plain;

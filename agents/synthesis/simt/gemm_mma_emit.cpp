@@ -51,7 +51,9 @@ class mma_emitter : public group_writer {
         "// " + decisions_ + "\n" + constants() + number_types() + members() + nest::fill(gemm_order_text, {{"TILE_ROWS", ""}});
     text += multiply();
     text += finish_text(plan_) + pack(plan_.left) + pack(plan_.right);
-    text += nest::fill(gemm_mma_tiles_text, {{"SWIZZLE", plan_.wide() ? swizzle64_text : swizzle_text}}) + fragments();
+    text += nest::fill(gemm_mma_places_text, {{"SWIZZLE", plan_.wide() ? swizzle64_text : swizzle_text}});
+    text += plan_.flat ? gather_readers() : std::string(gemm_mma_tiles_text);
+    text += fragments();
     text += nest::fill(gemm_mma_kernel_text, kernel_fills());
     if (s_.splits > 1) text += gemm_splits_text;
     if (plan_.emulated()) text += unsplittable();
@@ -171,6 +173,7 @@ class mma_emitter : public group_writer {
 
   std::string reader(const gemm_operand& o) const {
     const bool left = &o == &plan_.left;
+    if (plan_.flat) return gather_reader(o, left ? "first_row" : "first_column");
     const std::string side = this->side(o), tile = left ? "TILE_M" : "TILE_N";
     const std::string first = left ? "first_row" : "first_column", extent = left ? "x.rows" : "x.columns";
     std::string data = fmt::format("static_cast<const char*>({}_operand.data)", side);

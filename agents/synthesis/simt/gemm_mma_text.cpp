@@ -32,18 +32,20 @@ __device__ __forceinline__ void ks_load_pair(double& a, double& b, uint32_t addr
 #endif
 )kernel";
 
-const std::string_view gemm_mma_tiles_text = R"kernel(
-struct operand {
-  const void* data;
-  int64_t line, plane, batch[2];  // bytes from one line, plane, matrix to the next
-};
-
+const std::string_view gemm_mma_places_text = R"kernel(
 // Where a piece of 16 bytes of a line lies in a tile. Pieces change places so that lanes that read the same piece of different lines
 // meet different banks.
 template <int kLineBytes>
 __device__ __forceinline__ int place_in(int line, int piece) {
 @SWIZZLE@
 }
+)kernel";
+
+const std::string_view gemm_mma_tiles_text = R"kernel(
+struct operand {
+  const void* data;
+  int64_t line, plane, batch[2];  // bytes from one line, plane, matrix to the next
+};
 
 // Brings tiles of kLines lines of kLineBytes to shared memory, one after the other along the depth; zeros where the tensor ends.
 // kAlong: each line is one element of the depth, else each line goes along the depth.

@@ -30,13 +30,24 @@ std::string operand_writer::store_packed() const {
 }
 
 std::string operand_writer::pack(const gemm_operand& o) const {
-  const int planes = this->planes(o);
+  if (plan_.flat) return pack_flat(o);
   row_text row(plan_.nest.p, inner(o), plan_.wide());
   row.hoist(o.root);
   std::vector<int> lines = o.batch;
   lines.push_back(outer(o));
   std::string shape;
   for (const int variable : lines) shape += extent(variable) + ", ";
+  std::map<std::string, std::string> fills = pack_fills(o, row, o.root);
+  fills["PACKED_SHAPE"] = shape + "stride";
+  fills["INDICES"] = unpack_text(plan_.nest.p, lines, "rest", "    ");
+  fills["INNER_EXTENT"] = extent(inner(o));
+  fills["INNER"] = name(inner(o));
+  fills["READS"] = row.reads("first", "count", "    ");
+  return nest::fill(gemm_pack_text, fills);
+}
+
+std::map<std::string, std::string> operand_writer::pack_fills(const gemm_operand& o, row_text& row, int root) const {
+  const int planes = this->planes(o);
   const std::vector<std::string> halves = {"words[0][2 * e] = uint32_t(__double2loint(x));",
                                            "words[0][2 * e + 1] = uint32_t(__double2hiint(x));"};
   const std::vector<std::string> split_one = {
@@ -51,11 +62,9 @@ std::string operand_writer::pack(const gemm_operand& o) const {
                                                "  words[p][e / 2] = e % 2 == 0 ? part.bits : words[p][e / 2] | uint32_t(part.bits) << 16;",
                                                "  left_over -= to_float(part);",
                                                "}"};
-  std::string indices = unpack_text(plan_.nest.p, lines, "rest", "    ");
   const bool flags = plan_.emulated() && planes > 1;
-  return nest::fill(gemm_pack_text, {{"SIDE", side(o)},
+  return {{"SIDE", side(o)},
                                      {"PLANE_WORD", planes > 1 ? "plane, " : ""},
-                                     {"PACKED_SHAPE", shape + "stride"},
                                      {"ELEMENT_NAME", element_name(o)},
                                      {"VALUE_TYPE", integers()     ? "int64_t"
                                                     : plan_.wide() ? "double"
@@ -64,16 +73,12 @@ std::string operand_writer::pack(const gemm_operand& o) const {
                                      {"STORE", store_packed()},
                                      {"PLANES_COMMENT", planes > 1 ? fmt::format(" The sum of the {} planes is the value.", planes) : ""},
                                      {"UNUSUAL_PARAMETER", flags ? ", int* unusual" : ""},
-                                     {"INDICES", indices},
-                                     {"INNER_EXTENT", extent(inner(o))},
-                                     {"INNER", name(inner(o))},
-                                     {"READS", row.reads("first", "count", "    ")},
                                      {"PLANES", std::to_string(planes)},
-                                     {"VALUE", simt_spelling(integers() ? row.emission().element(o.root) : row.emission().real(o.root))},
+                                     {"VALUE", simt_spelling(integers() ? row.emission().element(root) : row.emission().real(root))},
                                      {"SPLIT", lines_of(flags          ? split_many
                                                         : plan_.wide() ? halves
                                                                        : split_one,
-                                                        "      ")}});
+                                                        "      ")}};
 }
 
 std::string operand_writer::copy_function(const gemm_operand& o) const {

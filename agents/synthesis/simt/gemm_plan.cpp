@@ -117,14 +117,14 @@ bool holds(matrix_element element, dtype type) {
 }
 
 bool describe_operand(gemm_plan& plan, gemm_operand& operand, int root, int variable) {
-  const int depth = plan.nest.depth[0];
+  const int depth = plan.flat ? plan.flat->inner.back() : plan.nest.depth[0];
   const std::set<int> used = plan.nest.p.used(root);
   operand.root = root;
   operand.variable = variable;
   for (const int b : plan.nest.batch)
     if (used.contains(b)) operand.batch.push_back(b);
   // Integers reach the tensor cores along the depth only.
-  operand.along = plan.element != matrix_element::integer8 && lies_along(plan, root, variable, depth);
+  operand.along = !plan.flat && plan.element != matrix_element::integer8 && lies_along(plan, root, variable, depth);
   if (operand.batch.size() > max_batch_dimensions || !used.contains(variable) || !used.contains(depth)) return false;
 
   const int load = bare_load(plan, root);
@@ -134,6 +134,7 @@ bool describe_operand(gemm_plan& plan, gemm_operand& operand, int root, int vari
   operand.is_unsigned = type == dtype::u8 || type == dtype::boolean;
   const polynomial one = polynomial::constant(1);
   operand.plain = holds(plan.element, type) && n.where.offset.is_zero() && n.where.stride(operand.along ? variable : depth) == one;
+  if (plan.flat) operand.plain = operand.plain && n.guards.empty() && plan.flat->inner.size() == 1;
   operand.at = n.where;
   return true;
 }
@@ -178,6 +179,20 @@ gemm_sizes sizes_of(const gemm_plan& plan) {
       std::max_element(workloads.begin(), workloads.end(), [](const workload& a, const workload& b) { return a.weight < b.weight; });
   if (heaviest != workloads.end()) axes = heaviest->axes;
   for (const int variable : plan.nest.batch) s.batches *= plan.nest.extent(variable).value(axes);
+  if (plan.flat) {
+    const auto product = [&](auto from, auto to) {
+      std::int64_t all = 1;
+      for (; from != to; ++from) all *= plan.nest.extent(*from).value(axes);
+      return all;
+    };
+    const auto padded = [](std::int64_t extent) { return (extent + 7) / 8 * 8; };
+    const gemm_flattening& f = *plan.flat;
+    const auto run = f.columns.end() - static_cast<std::ptrdiff_t>(f.run);
+    s.rows = product(f.rows.begin(), f.rows.end());
+    s.columns = product(f.columns.begin(), run) * padded(product(run, f.columns.end()));
+    s.depth = product(f.depth.begin(), f.depth.end()) * padded(product(f.inner.begin(), f.inner.end()));
+    return s;
+  }
   s.rows = plan.nest.extent(plan.nest.row).value(axes);
   s.columns = plan.nest.extent(plan.nest.column).value(axes);
   s.depth = plan.nest.depth_extent().value(axes);
@@ -186,14 +201,17 @@ gemm_sizes sizes_of(const gemm_plan& plan) {
 
 std::optional<gemm_plan> plan_gemm(const tensor_ir& ir, const fusion_group& group, dtype lowest) {
   std::optional<nest::contraction_plan> read = nest::plan_contraction(ir, group);
-  if (!read || read->row < 0 || read->column < 0 || read->depth.size() != 1) return std::nullopt;
+  const bool flat = !read || read->depth.size() != 1 || read->batch.size() > max_batch_dimensions;
+  if (flat) read = nest::plan_flattened(ir, group);
+  if (!read || read->row < 0 || read->column < 0) return std::nullopt;
   gemm_plan plan;
   plan.nest = std::move(*read);
-  if (has_guards(plan)) return std::nullopt;
+  if (flat ? !flatten(plan) : has_guards(plan)) return std::nullopt;
 
   choose_elements(plan, lowest);
   if (!describe_operand(plan, plan.left, plan.nest.left, plan.nest.row)) return std::nullopt;
   if (!describe_operand(plan, plan.right, plan.nest.right, plan.nest.column)) return std::nullopt;
+  if (flat) plan_packing(plan);
   return plan;
 }
 

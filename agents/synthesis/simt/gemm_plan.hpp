@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,14 @@ namespace kernsmith::agents::simt {
 /// What the tensor cores multiply. Sums are f32, exact int32 for integers of 8 bits, f64 for f64.
 enum class matrix_element : std::uint8_t { bf16, f16, integer8, float64 };
 
+/// A loop variable of gemm_operand::packed that stands for several of the plan that an operand only has together, the sum of factor * variable
+/// + `least`, counted from 0: p + r of a convolution, which has fewer values than p and r have pairs.
+struct gemm_window {
+  int variable = -1;
+  std::map<int, std::int64_t> factors;
+  nest::polynomial least;  ///< zero or less
+};
+
 struct gemm_operand {
   int root = -1;      ///< tree of contraction_plan::p
   int variable = -1;  ///< loop variable of its rows (left) or columns (right)
@@ -24,6 +33,23 @@ struct gemm_operand {
   bool along = false;        ///< contiguous along `variable` instead of along the depth
   nest::linear_form at;      ///< plain: where it lies
   std::vector<int> batch;    ///< batch variables that it depends on, in the order of the plan
+
+  // Flattened plans: how it is packed, [lines][inner indices of the depth].
+  nest::program packed;     ///< the plan's with windows as variables of their own
+  int packed_root = -1;     ///< of `packed`
+  std::vector<int> lines;   ///< variables of `packed`, outermost first, batch before all others
+  std::vector<gemm_window> windows;
+};
+
+/// Rows, columns or depth made of several indices, walked in the order of nested loops.
+struct gemm_flattening {
+  std::vector<int> rows, columns;  ///< outermost first; the last ones are contraction_plan::row and column
+  std::size_t run = 1;             ///< so many of the last columns are contiguous in all that follows the sum; padded to multiples of 8
+  std::vector<int> depth;          ///< outermost first, but for
+  std::vector<int> inner;          ///< those that packed operands hold contiguously, padded to whole pieces
+  // What follows the sum, with indices merged where that allows it.
+  nest::contraction_plan finish;
+  std::vector<int> finish_rows, finish_columns;  ///< finish_columns: but for the run, which is finish.column
 };
 
 /// left(batch, row, depth) * right(batch, column, depth), summed over depth, finished by the steps of `nest`.
@@ -31,6 +57,7 @@ struct gemm_plan {
   nest::contraction_plan nest;
   matrix_element element = matrix_element::bf16;
   gemm_operand left, right;
+  std::optional<gemm_flattening> flat;  ///< convolutions and the like: operands are gathered by addresses
 
   [[nodiscard]] int element_bytes() const { return element == matrix_element::integer8 ? 1 : wide() ? 8 : 2; }
   /// Is everything computed in f64?
@@ -47,6 +74,11 @@ struct gemm_sizes {
   std::int64_t batches = 1, rows = 1, columns = 1, depth = 1;
 };
 [[nodiscard]] gemm_sizes sizes_of(const gemm_plan& plan);
+
+/// Turns a plan of plan_flattened into a flattened one. False when there is no depth to lie contiguously.
+[[nodiscard]] bool flatten(gemm_plan& plan);
+/// Says how the described operands of a flattened plan are packed.
+void plan_packing(gemm_plan& plan);
 
 /// Nothing when the group is no matrix product that tensor cores can do as precisely as the definition asks.
 /// `lowest`: operands may be rounded to this type (precision_contract::lowest).

@@ -21,6 +21,12 @@ bool same(const linear_form& a, const linear_form& b) {
   return a.tensor == b.tensor && a.offset == b.offset && a.strides == b.strides;
 }
 
+bool same(const std::vector<nest::guard>& a, const std::vector<nest::guard>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const nest::guard& x, const nest::guard& y) {
+    return x.offset == y.offset && x.strides == y.strides && x.extent == y.extent;
+  });
+}
+
 /// Is the step's value stored by whole rows of eight instead of one by one?
 bool stored_in_rows(const tensor_ir& ir, const nest::step& s, int column, bool wide) {
   const dtype type = ir.tensors[static_cast<std::size_t>(s.tensor)].type;
@@ -44,13 +50,14 @@ void row_text::hoist(int root) {
   const auto visit = [&](const auto& self, int id) -> void {
     for (const int argument : std::vector<int>(program_.nodes[static_cast<std::size_t>(id)].arguments)) self(self, argument);
     node& n = program_.nodes[static_cast<std::size_t>(id)];
-    if (n.kind != node_kind::load || n.type != value_class::real || !n.guards.empty()) return;
+    if (n.kind != node_kind::load || n.type != value_class::real) return;
+    if (std::any_of(n.guards.begin(), n.guards.end(), [&](const nest::guard& g) { return g.strides.contains(along_); })) return;
     const tensor_declaration& tensor = program_.ir->tensors[static_cast<std::size_t>(n.where.tensor)];
     if ((tensor.type == dtype::f64 && !emission_.wide) || n.where.stride(along_) != polynomial::constant(1)) return;
-    auto found = std::find_if(ahead_.begin(), ahead_.end(), [&](const read_ahead& r) { return same(r.where, n.where); });
+    auto found = std::find_if(ahead_.begin(), ahead_.end(), [&](const read_ahead& r) { return same(r.where, n.where) && same(r.guards, n.guards); });
     if (found == ahead_.end()) {
       const int number = static_cast<int>(ahead_.size());
-      ahead_.push_back({n.where, fmt::format("{}_{}_", tensor.name, number), first_read_ahead + number});
+      ahead_.push_back({n.where, n.guards, n.number, fmt::format("{}_{}_", tensor.name, number), first_read_ahead + number});
       found = ahead_.end() - 1;
       emission_.values[found->value] = found->name + "[e]";
     }
@@ -67,8 +74,18 @@ std::string row_text::reads(const std::string& first, const std::string& count, 
   name = first;
   for (const read_ahead& r : ahead_) {
     text += fmt::format("{}{} {}[8];\n", indent, emission_.wide ? "double" : "float", r.name);
-    text += fmt::format("{}ks_read8(t.{} + {}, {}, {});\n", indent, program_.ir->tensors[static_cast<std::size_t>(r.where.tensor)].name,
-                        emission_.address(r.where), count, r.name);
+    const std::string read =
+        fmt::format("ks_read8(t.{} + {}, {}, {});\n", program_.ir->tensors[static_cast<std::size_t>(r.where.tensor)].name,
+                    emission_.address(r.where), count, r.name);
+    if (r.guards.empty()) {
+      text += indent + read;
+      continue;
+    }
+    std::string condition;
+    for (const nest::guard& g : r.guards)
+      condition += fmt::format("{}inside({}, {})", condition.empty() ? "" : " && ", emission_.position(g), g.extent.text(*program_.ir));
+    text += fmt::format("{0}if ({1}) {2}{0}else\n{0}  for (int e = 0; e < 8; ++e) {3}[e] = {4};\n", indent, condition, read, r.name,
+                        emission_.number(r.pad));
   }
   name = usual;
   if (!text.empty()) text.pop_back();
@@ -99,17 +116,47 @@ std::string unpack_text(const nest::program& p, const std::vector<int>& variable
   return text;
 }
 
+std::string unpack_narrow_text(const nest::program& p, const std::vector<int>& variables, const std::string& index,
+                               const std::string& indent) {
+  const std::vector<std::string> names = loop_names(p);
+  std::string text, rest = index;
+  for (std::size_t i = variables.size(); i-- > 0;) {
+    const std::string& name = names[static_cast<std::size_t>(variables[i])];
+    const std::string extent = p.variables[static_cast<std::size_t>(variables[i])].extent.text(*p.ir);
+    text += fmt::format("{}[[maybe_unused]] const int64_t {} = {};\n", indent, name, i == 0 ? rest : fmt::format("{} % int({})", rest, extent));
+    rest = fmt::format("({} / int({}))", rest, extent);
+  }
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
 std::string simt_spelling(std::string text) {
   replace_all(text, "_Float16", "ks_f16");
   replace_all(text, "std::clamp<int64_t>", "ks_clamp");
   return text;
 }
 
+namespace {
+
+/// Row and first column of finish() as the indices that they are made of.
+std::string unpack_after(const gemm_flattening& f) {
+  const nest::program& p = f.finish.p;
+  std::string text = unpack_narrow_text(p, f.finish_rows, "row", "  ") + "\n";
+  if (f.finish_columns.empty()) return text + "  const int64_t first = column;\n";
+  const std::string run = f.finish.extent(f.finish.column).text(*p.ir);
+  text += fmt::format("  const int run = (int({0}) + 7) / 8 * 8, first = column % run;\n  count = min(count, int({0}) - first);\n", run);
+  return text + "  if (count <= 0) return;  // between two runs of columns\n" +
+         unpack_narrow_text(p, f.finish_columns, "(column / run)", "  ") + "\n";
+}
+
+}  // namespace
+
 std::string finish_text(const gemm_plan& plan) {
   const tensor_ir& ir = *plan.nest.p.ir;
-  const int column = plan.nest.column;
-  row_text row(plan.nest.p, column, plan.wide());
-  std::vector<nest::step> steps = plan.nest.steps;
+  const nest::contraction_plan& after = plan.flat ? plan.flat->finish : plan.nest;
+  const int column = after.column;
+  row_text row(after.p, column, plan.wide());
+  std::vector<nest::step> steps = after.steps;
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].root >= 0) row.hoist(steps[i].root);
@@ -121,8 +168,11 @@ std::string finish_text(const gemm_plan& plan) {
   const std::string column_name = emit.variable_names[static_cast<std::size_t>(column)];
   std::string text =
       "\n// What follows the sum, for `count` neighbouring columns (up to 8) of one row.\n"
-      "__device__ __forceinline__ void finish(const tensors& t, int64_t batch, int64_t " +
-      emit.variable_names[static_cast<std::size_t>(plan.nest.row)] + ", int64_t first, int count, const sum_type (&sum)[8]) {\n";
+      "__device__ __forceinline__ void finish(const tensors& t, int64_t batch, " +
+      (plan.flat ? "int row, int column"
+                 : "int64_t " + emit.variable_names[static_cast<std::size_t>(plan.nest.row)] + ", int64_t first") +
+      ", int count, const sum_type (&sum)[8]) {\n";
+  if (plan.flat) text += unpack_after(*plan.flat);
   if (!plan.nest.batch.empty()) text += unpack_text(plan.nest.p, plan.nest.batch, "batch", "  ") + "\n";
   const std::string reads = row.reads("first", "count", "  ");
   if (!reads.empty()) text += reads + "\n";

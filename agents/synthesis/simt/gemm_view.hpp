@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +23,7 @@ class gemm_view {
 
   int planes(const gemm_operand& o) const { return &o == &plan_.left ? s_.left_planes(plan_) : s_.right_planes(plan_); }
   std::string extent(int variable) const { return plan_.nest.extent(variable).text(ir_); }
-  int depth() const { return plan_.nest.depth[0]; }
+  int depth() const { return plan_.flat ? plan_.flat->inner.back() : plan_.nest.depth[0]; }
   int inner(const gemm_operand& o) const { return o.along ? o.variable : depth(); }
   int outer(const gemm_operand& o) const { return o.along ? depth() : o.variable; }
   const std::string& name(int variable) const { return names_[static_cast<std::size_t>(variable)]; }
@@ -44,7 +46,14 @@ class gemm_view {
     for (const int b : plan_.nest.batch) text += fmt::format("{}({})", text.empty() ? "" : " * ", extent(b));
     return text.empty() ? "1" : text;
   }
-  std::string elements() const { return fmt::format("({}) * ({}) * {}", extent(plan_.nest.row), extent(plan_.nest.column), batches()); }
+  std::string elements() const { return fmt::format("({}) * ({}) * {}", rows(), columns(), batches()); }
+  /// C++ of the extents that kernels walk.
+  std::string rows() const { return plan_.flat ? product(plan_.flat->rows) : extent(plan_.nest.row); }
+  std::string columns() const;
+  std::string depths() const;
+  std::string product(const std::vector<int>& variables) const;
+  /// Elements that the contiguous depth of a packed operand is a multiple of: eight are packed at a time.
+  int depth_unit() const { return std::max(plan_.row_unit(), 8); }
 
   /// "left" or "right".
   std::string side(const gemm_operand& o) const { return &o == &plan_.left ? "left" : "right"; }
@@ -74,7 +83,20 @@ class operand_writer : public gemm_view {
   /// One element, at the loop variables.
   std::string value_text(const gemm_operand& o) const;
 
+  // Flattened plans (gemm_flat.cpp):
+  /// struct operand and what reads the tiles of both.
+  std::string gather_readers() const;
+  /// The reader's construction in a kernel, from tile position `first` and step `begin` on.
+  std::string gather_reader(const gemm_operand& o, const std::string& first) const;
+  /// Which indices a flattened column has: declarations, `index` being C++ of it.
+  std::string unpack_columns(const std::string& index, const std::string& indent) const;
+
  private:
+  std::string gather_reader_struct(const gemm_operand& o) const;
+  /// Which line and which part of it a thread of the packing kernel takes.
+  std::string pack_walk(const gemm_operand& o) const;
+  std::string pack_flat(const gemm_operand& o) const;
+  std::map<std::string, std::string> pack_fills(const gemm_operand& o, row_text& row, int root) const;
   /// The statement that writes eight packed elements.
   std::string store_packed() const;
 };
@@ -92,11 +114,15 @@ class host_writer : public gemm_view {
   std::string begin() const;
   /// The kernels after the product: sums of parts, infinities and NaNs.
   std::string after() const;
+  /// Flattened plans: what layout_of() says of an operand, and its description for the kernel.
+  std::string flat_layout(const gemm_operand& o) const;
+  std::string describe_flat(const gemm_operand& o) const;
   /// C++ of the strides in bytes of a packed operand's batch variables, in the order of gemm_operand::batch.
   std::vector<std::string> packed_batch_strides(const gemm_operand& o) const;
 
  private:
   std::string readable(const gemm_operand& o) const;
+  std::string packed_lines(const gemm_operand& o, int variable) const;
 };
 
 /// The host's part: memory beside the tensors, descriptions of operands, launches.

@@ -85,6 +85,8 @@ class simt_grammar : public group_grammar {
 
 /// Products over a common index on the ordinary arithmetic units (contraction_simt.cpp).
 [[nodiscard]] std::unique_ptr<group_grammar> make_contraction_grammar(const simt_model& model);
+/// Pooling, depthwise and small convolutions, directly (window_simt.cpp).
+[[nodiscard]] std::unique_ptr<group_grammar> make_window_grammar(const simt_model& model);
 /// Maps, row and column reductions, map-reduce-map chains, scans, gathers over common indices (row_simt.cpp).
 [[nodiscard]] std::unique_ptr<group_grammar> make_row_grammar(const simt_model& model);
 /// Any single statement, one thread per output element: always accepts, always right (plain_simt.cpp).
