@@ -101,16 +101,16 @@ std::string operand_writer::pack_flat(const gemm_operand& o) const {
   return nest::fill(gemm_pack_flat_text, fills);
 }
 
-std::string operand_writer::gather_readers() const {
+std::string operand_writer::gather_readers(const std::string& threads) const {
   const std::size_t most = std::max(plan_.flat->rows.size(), plan_.flat->columns.size());
   std::string text = fmt::format(
       "\nstruct operand {{\n  const void* data;\n  int64_t plane, batch[2];  // bytes from one plane, matrix to the next\n"
       "  int line[{}], depth[{}];   // pieces of 16 bytes from one value of an index to the next\n}};\n",
       most, std::max<std::size_t>(plan_.flat->depth.size(), 1));
-  return text + gather_reader_struct(plan_.left) + gather_reader_struct(plan_.right);
+  return text + gather_reader_struct(plan_.left, threads) + gather_reader_struct(plan_.right, threads);
 }
 
-std::string operand_writer::gather_reader_struct(const gemm_operand& o) const {
+std::string operand_writer::gather_reader_struct(const gemm_operand& o, const std::string& threads) const {
   const gemm_flattening& f = *plan_.flat;
   const bool left = &o == &plan_.left;
   const std::vector<int>& lines = left ? f.rows : f.columns;
@@ -143,7 +143,10 @@ std::string operand_writer::gather_reader_struct(const gemm_operand& o) const {
   std::vector<std::string> inner_names;
   for (const int variable : f.inner) inner_names.push_back(plan_.nest.p.variables[static_cast<std::size_t>(variable)].name);
   depth_names.push_back(joined(inner_names, " "));
-  if (!counters_init.empty()) counters_init.pop_back();
+  const std::string piece = "begin + int(threadIdx.x) % kPieces";
+  counters_init = f.depth.empty() ? fmt::format("    inner = {};", piece)
+                                  : fmt::format("    int rest = {};\n    inner = rest % inner_count;\n    rest /= inner_count;\n{}", piece,
+                                                counters_init.substr(0, counters_init.size() - 1));
   const bool runs = !left && f.run < f.columns.size();
   std::string run_check;
   if (runs) {
@@ -153,7 +156,7 @@ std::string operand_writer::gather_reader_struct(const gemm_operand& o) const {
   return nest::fill(gemm_gather_text,
                     {{"SIDE", side(o)},
                      {"TILE", left ? "TILE_M" : "TILE_N"},
-                     {"THREADS", "THREADS"},
+                     {"THREADS", threads},
                      {"LINES", joined(line_names, ", ")},
                      {"DEPTHS", joined(depth_names, ", ")},
                      {"EXTENTS_MEMBERS", members},

@@ -11,4 +11,7 @@ namespace kernsmith::agents::simt {
 /// above that, wider operands are multiplied as sums of bf16 planes, whose products are as precise as those of f32.
 [[nodiscard]] std::unique_ptr<group_grammar> make_gemm_grammar(const simt_model& model, dtype lowest);
 
+/// Products over several summed indices, convolutions among them, on ordinary units (product_simt.cpp).
+[[nodiscard]] std::unique_ptr<group_grammar> make_product_grammar(const simt_model& model, dtype lowest);
+
 }  // namespace kernsmith::agents::simt

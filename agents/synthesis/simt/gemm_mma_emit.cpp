@@ -12,9 +12,6 @@ using fills = std::map<std::string, std::string>;
 
 // The swizzles: of 8 lines, each 8 x 16 bytes wide at least, ldmatrix reads the same piece. For f64 four lanes read neighbouring pieces of
 // one line while four others read another line (see gemm_mma_fragments64_text).
-constexpr const char* swizzle_text =
-    R"(  constexpr int pieces = kLineBytes < 128 ? kLineBytes / 16 : 8;  // 8 lines of fewer pieces share a row of banks
-  return line * kLineBytes + (piece ^ (line / (8 / pieces) & (pieces - 1))) * 16;)";
 constexpr const char* swizzle64_text = "  return line * kLineBytes + (piece ^ ((line >> 1 & 1) | (line & 4))) * 16;";
 
 constexpr const char* load_lines_text =
@@ -51,8 +48,8 @@ class mma_emitter : public group_writer {
         "// " + decisions_ + "\n" + constants() + number_types() + members() + nest::fill(gemm_order_text, {{"TILE_ROWS", ""}});
     text += multiply();
     text += finish_text(plan_) + pack(plan_.left) + pack(plan_.right);
-    text += nest::fill(gemm_mma_places_text, {{"SWIZZLE", plan_.wide() ? swizzle64_text : swizzle_text}});
-    text += plan_.flat ? gather_readers() : std::string(gemm_mma_tiles_text);
+    text += nest::fill(gemm_mma_places_text, {{"SWIZZLE", plan_.wide() ? std::string(swizzle64_text) : std::string(gemm_mma_swizzle_text)}});
+    text += plan_.flat ? gather_readers("THREADS") : std::string(gemm_mma_tiles_text);
     text += fragments();
     text += nest::fill(gemm_mma_kernel_text, kernel_fills());
     if (s_.splits > 1) text += gemm_splits_text;
@@ -182,14 +179,6 @@ class mma_emitter : public group_writer {
     return fmt::format("tile_reader<{}, {}, {}> {}_tiles({},\n      {}_operand.line, {}, {});", o.along ? "TILE_K" : tile,
                        o.along ? tile + " * ELEMENT_BYTES" : "ROW_BYTES", o.along ? "true" : "false", side, data, side,
                        o.along ? depth : lines, o.along ? lines : depth);
-  }
-
-  std::string fetch_tiles(const gemm_operand& o) const {
-    const std::string side = this->side(o), upper = side == "left" ? "LEFT" : "RIGHT";
-    if (planes(o) == 1) return fmt::format("      {0}_tiles.fetch({0}, 0);", side);
-    return fmt::format(
-        "#pragma unroll\n      for (int p = 0; p < {1}_PLANES; ++p) {0}_tiles.fetch({0} + p * {1}_BYTES, p * {0}_operand.plane);", side,
-        upper);
   }
 
   /// What is multiplied in a phase. Of planes, all products but the largest in the first half of the phases: what rounding towards zero

@@ -32,6 +32,10 @@ __device__ __forceinline__ void ks_load_pair(double& a, double& b, uint32_t addr
 #endif
 )kernel";
 
+const std::string_view gemm_mma_swizzle_text =
+    R"(  constexpr int pieces = kLineBytes < 128 ? kLineBytes / 16 : 8;  // 8 lines of fewer pieces share a row of banks
+  return line * kLineBytes + (piece ^ (line / (8 / pieces) & (pieces - 1))) * 16;)";
+
 const std::string_view gemm_mma_places_text = R"kernel(
 // Where a piece of 16 bytes of a line lies in a tile. Pieces change places so that lanes that read the same piece of different lines
 // meet different banks.

@@ -16,6 +16,7 @@ std::string lines_of(const std::vector<std::string>& lines, const std::string& i
 std::string operand_writer::value_text(const gemm_operand& o) const {
   nest::emission emit;
   emit.p = &plan_.nest.p;
+  emit.wide = plan_.wide();
   emit.variable_names = names_;
   return simt_spelling(emit.real(o.root));
 }
@@ -133,6 +134,13 @@ std::string operand_writer::fetch(const gemm_operand& o, const std::string& posi
                                          shared ? " + " + share : "", rest));
   }
   return lines_of(lines, "          ");
+}
+
+std::string operand_writer::fetch_tiles(const gemm_operand& o) const {
+  const std::string side = this->side(o), upper = side == "left" ? "LEFT" : "RIGHT";
+  if (planes(o) == 1) return fmt::format("      {0}_tiles.fetch({0}, 0);", side);
+  return fmt::format(
+      "#pragma unroll\n      for (int p = 0; p < {1}_PLANES; ++p) {0}_tiles.fetch({0} + p * {1}_BYTES, p * {0}_operand.plane);", side, upper);
 }
 
 std::string operand_writer::matrix_text(const gemm_operand& o) const {

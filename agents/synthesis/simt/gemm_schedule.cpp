@@ -83,6 +83,7 @@ gemm_schedule prefer_warpgroups(const gemm_plan& plan, const simt_model& model, 
   const bool integers = plan.element == matrix_element::integer8;
   for (const tile& t : tiles) {
     for (const int cluster : {1, 2, -1, -2}) {  // negative: in turn
+      if (plan.flat && std::abs(cluster) > 1) continue;  // tiles that are gathered go to one block
       for (const int splits : {1, 2, 4, 8, 16}) {
         if (splits > 1 && integers) break;
         gemm_schedule s;
@@ -240,7 +241,7 @@ std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& g
   const std::vector<std::int64_t> depths = plan.wide() ? std::vector<std::int64_t>{16, 32} : std::vector<std::int64_t>{widest / 2, widest};
   all.push_back(numeric(group + ".tile_k", depths, best.tile_k, "depth of one slot of the ring", 0.5));
   all.push_back(numeric(group + ".stages", {2, 3, 4, 5, 6, 7, 8}, best.stages, "slots of the ring in shared memory; as many as fit"));
-  if (units.warpgroups)
+  if (units.warpgroups && !plan.flat)
     all.push_back(numeric(group + ".cluster", {1, 2, 4}, groups.cluster, "blocks that share the right operand's tiles", 2));
   all.push_back(numeric(group + ".band", {1, 2, 4, 8, 16, 32}, best.band, "tile rows walked together, for L2", 2));
   if (plan.element == matrix_element::integer8) return all;
@@ -287,7 +288,7 @@ gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group
   if (s.consumers == 0) s.tile_m = 64, s.tile_n = std::max(s.tile_n, 64), s.consumers = 1;  // a tile of warps
   s.in_turn = get(".turns") != 0;
   if (s.in_turn) s.consumers = 2;
-  s.cluster = get(".cluster");
+  s.cluster = get(".cluster", 1);
   return s;
 }
 

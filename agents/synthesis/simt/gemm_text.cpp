@@ -63,7 +63,7 @@ __device__ __forceinline__ void multiply_tile(sum_type (&acc)[PIECES][TILE_N / 2
 
 // One warpgroup fetches tiles into the ring, the others multiply and finish@HOW@; blocks stay and take every gridDim.x-th tile.
 __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
-    gemm_kernel(const __grid_constant__ ks_tensor_map left_map, const __grid_constant__ ks_tensor_map right_map, const tensors t, const extents x@PARTIAL_PARAMETER@) {
+    gemm_kernel(@OPERANDS@, const tensors t, const extents x@PARTIAL_PARAMETER@) {
   extern __shared__ unsigned char ks_ring[];
   __shared__ __align__(8) uint64_t barriers[@BARRIERS@];
   const uint32_t ring = (ks_shared_address(ks_ring) + 1023) & ~1023u;  // the swizzle repeats every 1024 bytes
@@ -72,7 +72,7 @@ __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
   const int rank = @RANK@;
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; ++s) {
-      ks_barrier_init(full + 8 * s, 1);
+      ks_barrier_init(full + 8 * s, @FETCHERS@);
       ks_barrier_init(empty + 8 * s, @READERS@ * CLUSTER);
     }
 @INIT_TURNS@
@@ -85,24 +85,7 @@ __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
 
   if (role == 0) {
     @FEWER_REGISTERS@
-    if (threadIdx.x == 0) {
-      int slot = 0, parity = 0;
-      for (int item = int(blockIdx.x) / CLUSTER; item < items; item += int(gridDim.x) / CLUSTER) {
-        const place at = place_of(item, tile_rows, tile_columns, x.batches);
-        const int row = (at.row * CLUSTER + rank) * TILE_M, column = at.column * TILE_N;
-@BATCH_COORDINATES@
-        const int last = min(steps, (at.split + 1) * share);
-        for (int step = at.split * share; step < last; ++step) {
-          const int depth = step * TILE_K;
-          const uint32_t barrier = full + 8 * slot, left = ring + slot * SLOT_BYTES, right = left + LEFT_PLANES * LEFT_BYTES;
-          ks_barrier_wait(empty + 8 * slot, parity ^ 1);
-          ks_barrier_expect(barrier, SLOT_BYTES);
-@FETCH_LEFT@
-@FETCH_RIGHT@
-          if (++slot == STAGES) slot = 0, parity ^= 1;
-        }
-      }
-    }
+@PRODUCER@
   } else {
     @MORE_REGISTERS@
     const int thread = int(threadIdx.x) % 128, lane = thread % 32;
@@ -136,6 +119,27 @@ __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
   }
   @LEAVE@
 }
+)kernel";
+
+const std::string_view gemm_producer_text = R"kernel(
+    if (threadIdx.x == 0) {
+      int slot = 0, parity = 0;
+      for (int item = int(blockIdx.x) / CLUSTER; item < items; item += int(gridDim.x) / CLUSTER) {
+        const place at = place_of(item, tile_rows, tile_columns, x.batches);
+        const int row = (at.row * CLUSTER + rank) * TILE_M, column = at.column * TILE_N;
+@BATCH_COORDINATES@
+        const int last = min(steps, (at.split + 1) * share);
+        for (int step = at.split * share; step < last; ++step) {
+          const int depth = step * TILE_K;
+          const uint32_t barrier = full + 8 * slot, left = ring + slot * SLOT_BYTES, right = left + LEFT_PLANES * LEFT_BYTES;
+          ks_barrier_wait(empty + 8 * slot, parity ^ 1);
+          ks_barrier_expect(barrier, SLOT_BYTES);
+@FETCH_LEFT@
+@FETCH_RIGHT@
+          if (++slot == STAGES) slot = 0, parity ^= 1;
+        }
+      }
+    }
 )kernel";
 
 const std::string_view gemm_sums_plain_text = R"kernel(

@@ -78,6 +78,8 @@ class operand_writer : public gemm_view {
   std::string copy_function(const gemm_operand& o) const;
   /// The lines that fetch one slot's tiles; `position`: C++ of the first row or column.
   std::string fetch(const gemm_operand& o, const std::string& position) const;
+  /// The same by a reader of addresses.
+  std::string fetch_tiles(const gemm_operand& o) const;
   /// The tile from depth k on (left: of row r) as WGMMA takes it.
   std::string matrix_text(const gemm_operand& o) const;
   /// One element, at the loop variables.
@@ -85,14 +87,14 @@ class operand_writer : public gemm_view {
 
   // Flattened plans (gemm_flat.cpp):
   /// struct operand and what reads the tiles of both.
-  std::string gather_readers() const;
+  std::string gather_readers(const std::string& threads) const;
   /// The reader's construction in a kernel, from tile position `first` and step `begin` on.
   std::string gather_reader(const gemm_operand& o, const std::string& first) const;
   /// Which indices a flattened column has: declarations, `index` being C++ of it.
   std::string unpack_columns(const std::string& index, const std::string& indent) const;
 
  private:
-  std::string gather_reader_struct(const gemm_operand& o) const;
+  std::string gather_reader_struct(const gemm_operand& o, const std::string& threads) const;
   /// Which line and which part of it a thread of the packing kernel takes.
   std::string pack_walk(const gemm_operand& o) const;
   std::string pack_flat(const gemm_operand& o) const;

@@ -48,6 +48,7 @@ result<std::unique_ptr<generator>> make_simt_rules_generator(const problem& p, c
   grammar_list grammars;
   if (language == dialect::cuda) grammars.push_back(make_gemm_grammar(model, p.precision.lowest));  // its matrix units are NVIDIA's
   grammars.push_back(make_contraction_grammar(model));
+  grammars.push_back(make_product_grammar(model, p.precision.lowest));
   grammars.push_back(make_window_grammar(model));
   grammars.push_back(make_row_grammar(model));
   grammars.push_back(make_plain_grammar(model));
