@@ -67,6 +67,7 @@ struct session_report {
   memory::evaluation best;                    ///< of the winner at full effort; empty id when there is none
   memory::candidate best_candidate;
   std::string best_source;
+  std::string halted;         ///< why the session could not go on here, though it can be resumed; empty: it could
   std::int64_t replayed = 0;  ///< evaluations taken over from the interrupted run
   memory::cost spent;
   std::map<std::string, std::string> samples;  ///< candidate id -> raw samples of its final measurement, JSON

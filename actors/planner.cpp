@@ -72,6 +72,11 @@ void do_evaluate(planner_pointer self, const agents::evaluate_step& s) {
             } else if (done.error().kind == fault::interrupted) {
               self->state.core->on_abandoned(key.first, key.second);
               return drive(self);
+            } else if (done.error().kind == fault::missing_here) {
+              // The device is gone: no candidate's doing, and nothing that others could be measured on. What was stored stays, to be resumed.
+              self->state.halted = done.error().message;
+              self->state.core->on_abandoned(key.first, key.second);
+              return drive(self);
             } else {
               evaluation.outcome = "infrastructure";
               evaluation.detail = done.error().message;
@@ -119,7 +124,8 @@ void do_control(planner_pointer self) {
           [self](const control_answer& control) {
             if (control) {
               self->state.core->on_control(*control);
-            } else if (control.error().kind == fault::interrupted) {
+            } else if (control.error().kind == fault::interrupted || control.error().kind == fault::missing_here) {
+              if (control.error().kind == fault::missing_here) self->state.halted = control.error().message;
               self->state.core->stop("interrupted");
             } else {
               return fail_session(self, control.error());
@@ -136,6 +142,7 @@ session_report make_report(planner_pointer self, const memory::session& finished
   report.session = finished;
   report.history = state.core->history();
   report.replayed = state.core->replayed();
+  report.halted = state.halted;
   report.spent = state.spent;
   report.samples = state.samples;
   for (std::int64_t id = 0;; ++id) {

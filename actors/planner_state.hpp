@@ -27,6 +27,7 @@ struct planner_state {
   admission machine;
   memory::cost spent;
   std::string stop_before_start, phase;
+  std::string halted;  ///< by what this machine no longer has
 };
 
 using planner_pointer = planner_actor::stateful_pointer<planner_state>;

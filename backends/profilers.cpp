@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "backends/cpp/profiler.hpp"
 #include "backends/cpp/reference_source.hpp"
 #include "backends/cuda/profiler.hpp"
@@ -23,6 +25,20 @@ result<memory::profile> profile_kernel(const std::string& target, const problem&
   if (language == "cuda") return cuda::profile_kernel(p, source, measured, options);
   if (language == "hip") return hip::profile_kernel(p, source, measured, options);
   return fail(fault::bad_request, fmt::format("no profiler for target '{}'; there are some for: cpp, cuda, hip", target));
+}
+
+bool has_baseline_for(const std::string& target, const problem& p) {
+  if (!has_own_device(target) || !p.statements.empty()) return true;
+  const std::string language = language_of(target);
+  return std::any_of(p.baselines.begin(), p.baselines.end(), [&](const baseline_spec& b) {
+    return b.source && (b.source->language == language || b.source->language == "cuda");
+  });
+}
+
+problem with_itself_as_baseline(const std::string& target, const problem& p, const std::string& source) {
+  problem given = p;
+  given.baselines.insert(given.baselines.begin(), {"itself", "", source_file{language_of(target), "the given kernel", source, "itself"}});
+  return given;
 }
 
 std::string baseline_source(const std::string& target, const problem& p) {

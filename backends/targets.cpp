@@ -55,6 +55,11 @@ result<std::string> resolve_target(const std::string& name) {
 
 result<std::unique_ptr<harness::evaluator>> open_evaluator(const std::string& target, const problem& p,
                                                            const harness::evaluator_options& options) {
+  if (p.replay == replay_mode::graph && !has_own_device(target))
+    return fail(fault::bad_request,
+                fmt::format("{}: [timing] replay = \"graph\" is for targets cuda and hip; target '{}' has no graphs, so "
+                            "leave the table out",
+                            p.path.string(), target));
   if (language_of(target) == "cpp") return cpp::open_evaluator(p, options);
   if (language_of(target) == "cuda") return cuda::open_evaluator(p, options);
   if (language_of(target) == "hip") return hip::open_evaluator(p, options);

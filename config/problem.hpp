@@ -85,6 +85,9 @@ struct precision_contract {
 
 enum class metric : std::uint8_t { latency, p90, p99, throughput };
 
+/// How a timed call is started. graph: launch is recorded once for each set of buffers, and timed calls replay the recording.
+enum class replay_mode : std::uint8_t { none, graph };
+
 /// What a file of that language is called behind the dot: "cpp", "cu" for "cuda", ...
 [[nodiscard]] std::string file_suffix_of(const std::string& language);
 
@@ -127,7 +130,7 @@ struct problem {
   std::string name;
   /// 32 hex digits over the meaning. Counts: names of axes and tensors, their order within [inputs] and [outputs] (it is the order of the
   /// kernel's arguments), dtypes, shapes, pads, inits, statements as resolved trees, the content of sources and init files, baselines, seed
-  /// kernels, workloads, comparison, precision, permitted libraries, objective. Doesn't count: `name`, the file's name, whitespace,
+  /// kernels, workloads, comparison, precision, permitted libraries, objective, replay. Doesn't count: `name`, the file's name, whitespace,
   /// comments, order of keys and of workloads, names of indices, extents in [axes] that every workload overrides.
   std::string hash;
   std::filesystem::path path;
@@ -143,6 +146,7 @@ struct problem {
   precision_contract precision;
   std::vector<std::string> libraries;  ///< vendors' libraries that a candidate may call, sorted; none unless the problem says so
   metric objective = metric::latency;
+  replay_mode replay = replay_mode::none;
 
   [[nodiscard]] std::vector<int> inputs() const;
   [[nodiscard]] std::vector<int> outputs() const;

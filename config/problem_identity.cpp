@@ -37,6 +37,7 @@ class canonical_writer {
     if (!p_.libraries.empty()) put("libraries");
     for (const std::string& library : p_.libraries) put(library);
     put("objective"), put_int(static_cast<int>(p_.objective));
+    if (p_.replay == replay_mode::graph) put("replay"), put("graph");
     return std::move(text_);
   }
 

@@ -15,9 +15,9 @@ namespace kernsmith {
 
 namespace {
 
-const std::vector<std::string> sections = {"name",       "axes",      "inputs",     "outputs",   "intermediates",
-                                           "definition", "reference", "module",     "baselines", "seed_kernels",
-                                           "compare",    "precision", "candidates", "objective", "workloads"};
+const std::vector<std::string> sections = {"name",       "axes",      "inputs",    "outputs",      "intermediates", "definition",
+                                           "reference",  "module",    "baselines", "seed_kernels", "compare",       "precision",
+                                           "candidates", "objective", "timing",    "workloads"};
 
 source_place first_invalid_byte(const std::string& text) {
   // A line is valid or not on its own, so only the broken one is searched byte by byte.
@@ -103,6 +103,7 @@ problem build(const std::string& text, const std::filesystem::path& file) {
   if (const toml_value* seeds = root.find("seed_kernels")) read_seed_kernels(*seeds, p, folder);
   if (const toml_value* candidates = root.find("candidates")) p.libraries = read_libraries(*candidates);
   if (const toml_value* objective = root.find("objective")) p.objective = read_objective(*objective);
+  if (const toml_value* timing = root.find("timing")) p.replay = read_timing(*timing);
   if (const toml_value* compare = root.find("compare")) p.compare = read_compare(*compare);
   return p;
 }

@@ -233,7 +233,7 @@ precision_contract read_precision(const toml_value& value) {
 }
 
 std::vector<std::string> read_libraries(const toml_value& value) {
-  static const std::vector<std::string> known = {"openblas"};
+  static const std::vector<std::string> known = {"openblas", "cublas"};
   const table_reader table(value, "[candidates]", {"libraries"});
   const toml_value& list = table.need("libraries", "libraries = [\"openblas\"]");
   std::vector<std::string> libraries;
@@ -255,6 +255,12 @@ metric read_objective(const toml_value& value) {
   return read_choice<metric>(
       table.need("metric", "metric = \"latency\""), "'metric' in [objective]",
       {{"latency", metric::latency}, {"p90", metric::p90}, {"p99", metric::p99}, {"throughput", metric::throughput}});
+}
+
+replay_mode read_timing(const toml_value& value) {
+  const table_reader table(value, "[timing]", {"replay"});
+  return read_choice<replay_mode>(table.need("replay", "replay = \"graph\""), "'replay' in [timing]",
+                                  {{"none", replay_mode::none}, {"graph", replay_mode::graph}});
 }
 
 }  // namespace kernsmith

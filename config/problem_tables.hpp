@@ -30,6 +30,7 @@ void read_workloads(const toml_value& value, problem& p);
 /// Vendors' libraries that candidates may call, sorted.
 [[nodiscard]] std::vector<std::string> read_libraries(const toml_value& value);
 [[nodiscard]] metric read_objective(const toml_value& value);
+[[nodiscard]] replay_mode read_timing(const toml_value& value);
 [[nodiscard]] dtype read_dtype(const toml_value& value, std::string_view what);
 
 [[nodiscard]] init_spec read_init(const toml_value& value, const tensor_declaration& tensor, const std::filesystem::path& folder);

@@ -6,6 +6,7 @@
 
 #include "transport/diagnosis_text.hpp"
 #include "transport/result_documents.hpp"
+#include "transport/result_table.hpp"
 #include "transport/terminal_view.hpp"
 
 namespace kernsmith::transport {
@@ -167,15 +168,8 @@ class report_writer {
 
   /// Medians of the same session side by side; no interval, because the two were not measured in interleaved blocks.
   void write_other_baseline(const memory::baseline_timing& other) {
-    double log_sum = 0, weight = 0;
-    for (const auto& o : other.workloads) {
-      for (const auto& w : best_.evaluation->workloads) {
-        if (w.axes != o.axes || w.median_ns <= 0 || o.median_ns <= 0) continue;
-        log_sum += w.weight * std::log(o.median_ns / w.median_ns);
-        weight += w.weight;
-      }
-    }
-    if (weight > 0) line("\nAgainst `{}`: {:.2f}x (medians of the same session).", cell(other.name), std::exp(log_sum / weight));
+    const double speedup = speedup_over(*best_.evaluation, other);
+    if (speedup > 0) line("\nAgainst `{}`: {:.2f}x (medians of the same session).", cell(other.name), speedup);
   }
 
   void write_decisions() {

@@ -202,29 +202,4 @@ std::string plain_line(const evaluation_line& l) {
   return printable(out);
 }
 
-std::vector<std::string> result_table(std::span<const result_row> rows) {
-  static constexpr std::array<std::string_view, 7> titles{"problem",     "target",     "best", "95 % interval",
-                                                          "evaluations", "stopped by", "time"};
-  std::vector<std::array<std::string, 7>> cells;
-  for (const auto& r : rows) {
-    const auto interval = r.ci95.size() == 2 ? fmt::format("[{:.2f}, {:.2f}]", r.ci95[0], r.ci95[1]) : std::string("-");
-    cells.push_back({printable(r.problem), r.target, speedup_text(r.speedup) + (r.unit == "ns" ? "" : " fewer " + r.unit), interval,
-                     fmt::format("{}", r.evaluations), r.stopped_by, duration_text(r.wall_s)});
-  }
-  std::array<std::size_t, 7> widths{};
-  for (std::size_t c = 0; c < titles.size(); ++c) {
-    widths[c] = titles[c].size();
-    for (const auto& row : cells) widths[c] = std::max(widths[c], row[c].size());
-  }
-  const auto joined = [&](const auto& row) {
-    std::string out;
-    for (std::size_t c = 0; c < titles.size(); ++c)
-      out += fmt::format("{:<{}}{}", row[c], c + 1 == titles.size() ? 0 : widths[c], c + 1 == titles.size() ? "" : "  ");
-    return out;
-  };
-  std::vector<std::string> lines{joined(titles)};
-  for (const auto& row : cells) lines.push_back(joined(row));
-  return lines;
-}
-
 }  // namespace kernsmith::transport

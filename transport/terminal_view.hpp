@@ -60,17 +60,6 @@ struct evaluation_line {
 };
 [[nodiscard]] std::string plain_line(const evaluation_line& line);
 
-/// The final table of a run: one row per session, with the best speed-up and its interval. `best_ci95` is parallel to `sessions`.
-struct result_row {
-  std::string problem, target, best, stopped_by;
-  std::string unit = "ns";  ///< what the speed-up counts, where that isn't time
-  double speedup = 0;
-  std::vector<double> ci95;
-  std::int64_t evaluations = 0;
-  double wall_s = 0;
-};
-[[nodiscard]] std::vector<std::string> result_table(std::span<const result_row> rows);
-
 /// Redraws a view in place on a terminal; elsewhere it writes lines only. Not thread-safe. Shows the cursor at all times and leaves the
 /// last view standing.
 class live_view {

@@ -31,6 +31,7 @@
 #include "config/text.hpp"
 #include "transport/diagnosis_text.hpp"
 #include "transport/result_stream.hpp"
+#include "transport/result_table.hpp"
 #include "transport/terminal_view.hpp"
 
 namespace kernsmith::actors {
@@ -253,12 +254,26 @@ transport::result_row row_of(const session_report& report) {
   row.speedup = report.best.id.empty() ? 0 : report.best.speedup;
   row.ci95 = report.best.ci95;
   row.wall_s = report.session.wall_s;
+  row.control = report.session.control.verdict;
+  if (!row.best.empty()) {
+    for (std::size_t i = 1; i < report.session.baselines.size(); ++i) {
+      const memory::baseline_timing& other = report.session.baselines[i];
+      if (const double speedup = transport::speedup_over(report.best, other); speedup > 0) row.over_others.emplace_back(other.name, speedup);
+    }
+    const auto& signals = report.best.diagnosis.signals;
+    // Data that stays in the caches goes faster than any copy of what doesn't.
+    const auto cached = signals.find("cache_resident");
+    if (const auto moved = signals.find("memory_fraction"); moved != signals.end() && (cached == signals.end() || cached->second < 0.5))
+      row.copy_fraction = moved->second;
+    row.roofline_fraction = report.best.diagnosis.roofline_fraction;
+  }
   for (const auto& e : report.history)
     if (e.effort != "final" && e.duplicate_of.empty()) ++row.evaluations;
   return row;
 }
 
 int status_of(const session_report& report) {
+  if (!report.halted.empty()) return exit_missing_here;
   if (report.session.state == "interrupted") return exit_interrupted;
   if (report.best.id.empty() || report.best.ci95.size() != 2) return exit_nothing_found;
   // "Verified faster": the interval lies above 1, and above what the baseline came to against itself in the same session, so that noise
@@ -311,6 +326,11 @@ int run_optimize(const optimize_options& options) {
     const session_request& request = requests[ended++];
     if (!report) {
       status = worst(status, report_error(report.error()));
+      transport::result_row failed;
+      failed.problem = request.task->name;
+      failed.target = request.settings.target;
+      failed.failure = report.error().message;
+      rows.push_back(std::move(failed));
       return;
     }
     const auto folder = output_folder(options, request.task, requests.size() == 1);
@@ -319,6 +339,9 @@ int run_optimize(const optimize_options& options) {
       status = worst(status, report_error(written.error()));
       return;
     }
+    if (!report->halted.empty())
+      fmt::print(stderr, "kernsmith: {}: {}; everything found so far is kept, and the same command with --resume goes on where it stopped\n",
+                 report->session.problem_name, report->halted);
     documents.push_back(std::move(*written));
     rows.push_back(row_of(*report));
     if (!report->best.profile_blob.empty())
@@ -329,10 +352,12 @@ int run_optimize(const optimize_options& options) {
                                     requests, &interrupted(), done);
   view.finish();
   if (!options.common.json || !options.common.json_file.empty()) {
-    if (!rows.empty()) {
+    const bool any = std::any_of(rows.begin(), rows.end(), [](const transport::result_row& row) { return row.failure.empty(); });
+    if (any || rows.size() > 1) {
       for (const std::string& line : transport::result_table(rows)) fmt::print("{}\n", line);
       for (const std::string& line : limits) fmt::print("{}\n", line);
-      fmt::print("written to {}\n",
+      if (any)
+        fmt::print("written to {}\n",
                  (requests.size() == 1 ? output_folder(options, requests.front().task, true) : output_base(options)).string());
     }
   }

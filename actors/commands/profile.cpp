@@ -28,7 +28,7 @@ struct profile_options {
 
 /// A kernel whose answers are wrong has nothing to diagnose: its outcome is the answer.
 struct profiled {
-  memory::evaluation measured;
+  memory::evaluation measured{.outcome = "unmeasured"};
   memory::profile profile;  ///< when the evaluation passed
 };
 
@@ -41,7 +41,15 @@ result<profiled> profile_source(const profile_options& options, const problem& p
   how.stop = &interrupted();
   profiled done;
   {
-    auto evaluator = with_naive_of(p, target).and_then([&](const problem& given) { return backends::open_evaluator(target, given, how); });
+    const bool compared = backends::has_baseline_for(target, p);
+    const problem profiled = compared ? p : backends::with_itself_as_baseline(target, p, source);
+    auto evaluator =
+        with_naive_of(profiled, target).and_then([&](const problem& given) { return backends::open_evaluator(target, given, how); });
+    if (!evaluator && !compared && evaluator.error().kind == fault::bad_request) {
+      // As its own baseline it is looked at when the problem is opened.
+      done.measured.detail = evaluator.error().message;
+      return done;
+    }
     if (!evaluator) return tl::unexpected(evaluator.error());
     auto kernel = (*evaluator)->build(source);
     if (!kernel) return tl::unexpected(kernel.error());

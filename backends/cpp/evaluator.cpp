@@ -93,7 +93,7 @@ class cpu_evaluator final : public evaluator {
 };
 
 result<built_kernel> cpu_evaluator::build(const std::string& source) {
-  auto built = bench_->build_candidate(source, harness::link_flags_of(bench_->subject()));
+  auto built = bench_->build_candidate(source, harness::link_flags_of(bench_->subject(), "cpp"));
   if (built && bench_->options().strict) built->source = source;
   return built;
 }

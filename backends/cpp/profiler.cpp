@@ -108,6 +108,7 @@ void cpu_profiler::explain_by_model(const harness::profile_folder& folder, const
     if (!out_.signals.contains(needed)) return;
   }
   harness::profile_run_spec spec;
+  spec.stop = options_.stop;
   spec.library = library;
   spec.cores = {options_.cores.front()};
   spec.seconds = 0.2;
@@ -126,6 +127,7 @@ result<void> cpu_profiler::run_native() {
   auto folder = harness::profile_folder::create(problem_, axes_, options_.seed, scratch_);
   if (!folder) return tl::unexpected(folder.error());
   harness::profile_run_spec spec;
+  spec.stop = options_.stop;
   spec.library = built->library;
   spec.cores = options_.cores;
   spec.seconds = sampling_s;
@@ -187,7 +189,7 @@ result<std::string> cpu_profiler::run_tool(std::vector<std::string> command, con
   box.read_only = {folder.inputs(), library};
   box.writable = {{folder.output(), harness::profile_output_inside}};
   box.environment = {{"PATH", "/usr/bin:/bin"}, {"LC_ALL", "C"}, {"HOME", "/tmp"}};
-  auto ran = harness::run_sandboxed(box, tool_timeout_s);
+  auto ran = harness::run_sandboxed(box, tool_timeout_s, options_.stop);
   if (!ran) return tl::unexpected(ran.error());
   if (ran->exit_status != 0 || ran->timed_out)
     return fail(fault::bad_request,
@@ -335,6 +337,7 @@ result<void> cpu_profiler::simulate() {
   if (!folder) return tl::unexpected(folder.error());
   const cache_description caches = describe_caches();
   harness::profile_run_spec spec;
+  spec.stop = options_.stop;
   spec.library = built->library;
   spec.cores = {options_.cores.front()};
   spec.wrapper =
@@ -368,6 +371,8 @@ result<memory::profile> cpu_profiler::run() {
   if (core->clock_ghz > 0) set("clock_ghz", core->clock_ghz, "GHz", "inside clock");
   if (options_.stop != nullptr && options_.stop->load()) return fail(fault::interrupted, "stopped while a kernel was profiled");
   if (auto done = simulate(); !done) return tl::unexpected(done.error());
+  // A tool that was killed is not one that is missing.
+  if (options_.stop != nullptr && options_.stop->load()) return fail(fault::interrupted, "stopped while a kernel was profiled");
   const double regions = out_.signals.contains("parallel_regions") ? out_.signals["parallel_regions"].value : 1;
   if (out_.time_ns > 0 && options_.cores.size() > 1)
     set("fork_join_share", std::min(1.0, regions * out_.signals["fork_join_ns"].value / out_.time_ns), "fraction", "inside clock");

@@ -64,7 +64,7 @@ result<built_kernel> workbench::build_candidate(const std::string& source, const
 }
 
 result<built_kernel> workbench::build_with(const std::string& source, const std::vector<std::string>& flags, std::string_view companion) {
-  auto built = toolchain_->build(source, flags, harness::link_flags_of(problem_), options_.build_timeout_s, companion);
+  auto built = toolchain_->build(source, flags, harness::link_flags_of(problem_, "cpp"), options_.build_timeout_s, companion);
   if (built) {
     const std::lock_guard lock(build_mutex_);
     build_s_ += built->build_s;
@@ -148,12 +148,13 @@ result<void> workbench::build_reference() {
 }
 
 result<void> workbench::find_permitted_libraries() {
-  if (problem_.libraries.empty()) return {};
-  auto built = build(harness::library_probe_source(problem_), harness::link_flags_of(problem_));
+  const std::string probe = harness::library_probe_source(problem_, "cpp");
+  if (probe.empty()) return {};
+  auto built = build(probe, harness::link_flags_of(problem_, "cpp"));
   if (!built) return tl::unexpected(built.error());
   if (built->outcome.empty()) return {};
   return fail(fault::missing_here, fmt::format("{}: a library that [candidates] permits is not installed here: {}", problem_.path.string(),
-                                               harness::library_remedy(problem_)));
+                                               harness::library_remedy(problem_, "cpp")));
 }
 
 result<trusted_kernel> workbench::build_baseline(const baseline_spec& spec) {

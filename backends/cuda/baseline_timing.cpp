@@ -36,7 +36,8 @@ result<baseline_state> sample_baseline(workbench& bench, workload_state& w, trus
     auto ns = one_call_ns(**process, buffers, status, detail);
     if (!ns) return tl::unexpected(ns.error());
     if (status != harness::call_status::ok)
-      return fail(fault::bad_request, "baseline '" + baseline.name + "' failed when run again: " + detail);
+      return fail(fault::bad_request,
+                  fmt::format("{}: baseline '{}' failed when run again: {}", bench.subject().path.string(), baseline.name, detail));
     state.blocks_ns.push_back({*ns});
     spent_s += *ns * 1e-9;
   }
@@ -47,11 +48,16 @@ result<baseline_state> sample_baseline(workbench& bench, workload_state& w, trus
 
 }  // namespace
 
-/// Outside time of one call, after the device was handed to the process.
+/// Outside time of one call as it is timed, after the device was handed to the process.
 result<double> one_call_ns(kernel_process& process, device_buffers& buffers, harness::call_status& status, std::string& detail) {
+  auto ready = process.prepare_timed({&buffers}, trusted_timeout_s);
+  if (!ready) return tl::unexpected(ready.error());
+  status = ready->status;
+  detail = ready->detail;
+  if (status != harness::call_status::ok) return 0.0;
   auto touched = process.touch(trusted_timeout_s);
   if (!touched) return tl::unexpected(touched.error());
-  auto called = process.call({&buffers}, trusted_timeout_s);
+  auto called = process.timed({&buffers}, trusted_timeout_s);
   if (!called) return tl::unexpected(called.error());
   status = called->status;
   detail = called->detail;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <thread>
 
+#include "backends/harness/permitted_libraries.hpp"
+
 namespace kernsmith::cuda {
 
 namespace {
@@ -40,7 +42,7 @@ bool comes_to_rest(const kernel_process& process) {
 
 }  // namespace
 
-result<check_result> check_conduct(kernel_process& process, const std::filesystem::path& library, trusted_kernels& trusted,
+result<check_result> check_conduct(const problem& p, kernel_process& process, const std::filesystem::path& library, trusted_kernels& trusted,
                                    device_buffers& buffers, double timeout_s) {
   check_result check;
   const auto cheating = [&](const char* rule, std::string detail) {
@@ -64,7 +66,9 @@ result<check_result> check_conduct(kernel_process& process, const std::filesyste
   for (const harness::executable_mapping& mapping : mappings) {
     const std::filesystem::path file = mapping.path;
     if (mapping.path.empty()) return cheating("foreign_code", "the process has executable memory that no file stands behind");
-    if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file)) continue;
+    if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file) ||
+        harness::is_permitted(p, "cuda", file))
+      continue;
     return cheating("foreign_code", fmt::format("the process has loaded {}, which was not built from its source", mapping.path));
   }
   process.thaw();

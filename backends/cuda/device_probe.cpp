@@ -7,12 +7,13 @@
 #include "backends/cuda/device_monitor.hpp"
 #include "backends/cuda/kernel_process.hpp"
 #include "backends/cuda/toolchain.hpp"
+#include "backends/harness/device_lease.hpp"
 
 namespace kernsmith::cuda {
 
 namespace {
 
-constexpr double build_timeout_s = 60, call_timeout_s = 20;
+constexpr double build_timeout_s = 60, call_timeout_s = 20, lease_patience_s = 30;
 
 constexpr const char* tiny_kernel = R"(#include "kernsmith_kernel.h"
 #include <cuda_runtime.h>
@@ -29,6 +30,12 @@ device_check launch_in_sandbox(const toolchain& compiler) {
     check.detail = why;
     return check;
   };
+  const auto found = describe_device();
+  if (!found) return fails(found.error().message);
+  harness::lease_terms terms;
+  terms.patience_s = lease_patience_s;
+  const auto hold = harness::device_lease::acquire(found->uuid, terms);
+  if (!hold) return fails(hold.error().message);
   auto on = device::open();
   if (!on) return fails(on.error().message);
   const auto built = compiler.build(tiny_kernel, {}, {}, build_timeout_s);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <mutex>
 
 #include "backends/cpp/machine_facts.hpp"
 #include "backends/cpp/work_model.hpp"
@@ -14,6 +13,7 @@
 #include "backends/cuda/ptxas_report.hpp"
 #include "backends/cuda/strict_checks.hpp"
 #include "backends/cuda/workload_timing.hpp"
+#include "backends/harness/device_lease.hpp"
 
 namespace kernsmith::cuda {
 
@@ -26,15 +26,23 @@ constexpr int control_blocks = 3, control_launches = 6;  // processes differ a l
 /// Matrix units multiply this many times faster than the measured plain f32 rate, narrow types included; work_model's own margin comes on
 /// top.
 constexpr double matrix_unit_margin = 4;
+/// What failed by nobody's doing is tried once more before it is reported.
+constexpr int infrastructure_retries = 1;
+/// What others may need for one piece of work: a strict final evaluation, a profile, the opening of a large problem.
+constexpr double lease_patience_s = 1800;
+/// Going away matters less than others' timings, but not for ever.
+constexpr double farewell_patience_s = 30;
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// One candidate at a time on the device, whoever evaluates it in this process.
-std::mutex& device_in_use() {
-  static std::mutex in_use;
-  return in_use;
+/// One candidate at a time on the device, in whatever process of this machine.
+result<harness::device_lease> hold_device(const std::string& uuid, const evaluator_options& options, double patience_s) {
+  harness::lease_terms terms;
+  terms.stop = options.stop;
+  terms.patience_s = patience_s;
+  return harness::device_lease::acquire(uuid, terms);
 }
 
 class stopwatch {
@@ -54,7 +62,11 @@ class device_evaluator final : public evaluator {
  public:
   explicit device_evaluator(std::unique_ptr<workbench> bench) : bench_(std::move(bench)), checks_(*bench_), strict_(*bench_) {}
   /// Device memory is given back in the context that it was taken in, whatever thread this happens on.
-  ~device_evaluator() override { (void)bench_->on()->make_current(); }
+  ~device_evaluator() override {
+    const auto hold = hold_device(bench_->on()->description().uuid, bench_->options(), farewell_patience_s);
+    (void)bench_->on()->make_current();
+    bench_.reset();
+  }
   result<void> admit();
 
   result<built_kernel> build(const std::string& source) override { return bench_->build_candidate(source); }
@@ -66,9 +78,11 @@ class device_evaluator final : public evaluator {
   [[nodiscard]] memory::cost spent() const override { return {bench_->build_s(), bench_->clock().kernel_s, own_s_}; }
   std::string samples_json() override { return samples_.dump(2); }
   void count_own(double own_s) { own_s_ += own_s; }
+  void settle() { bench_->settle_runners(); }
 
  private:
   result<void> take_peaks();
+  [[nodiscard]] result<memory::control_result> compare_baseline_with_itself();
   [[nodiscard]] double floor_of(const cpp::workload_work& work) const;
   result<memory::evaluation> evaluate_on_device(const built_kernel& kernel, effort how);
   result<void> measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e);
@@ -76,6 +90,7 @@ class device_evaluator final : public evaluator {
   void state_precision_limit(workload_state& w);
   void note_samples(const std::vector<workload_measurement>& measured);
   [[nodiscard]] result<void> probe_health();
+  [[nodiscard]] error out_of_order(const std::string& why) const;
 
   std::unique_ptr<workbench> bench_;
   candidate_checks checks_;
@@ -153,13 +168,16 @@ void device_evaluator::state_precision_limit(workload_state& w) {
   w.main.precision_limit = std::max(p.precision.error_multiple, 1.0) * std::max(w.baselines.front().error, rounding_multiple * rounding);
 }
 
-/// After a candidate has ended badly: does the device still work for others?
+/// Nothing more can be measured by this process: the session has to stop, which keeps everything.
+error device_evaluator::out_of_order(const std::string& why) const {
+  return {fault::missing_here, fmt::format("{} ({}) is out of order and takes no more work: {}; look after the device (nvidia-smi, the "
+                                           "system's log for Xid messages), then start again",
+                                           bench_->on()->description().uuid, bench_->on()->description().name, why)};
+}
+
+/// After a candidate has ended badly, or something has failed: does the device still work for others?
 result<void> device_evaluator::probe_health() {
-  if (auto well = bench_->trusted().noop(); !well)
-    return fail(fault::infrastructure,
-                fmt::format("{} is out of order after a kernel's failure and takes no more work ({}); this process must be "
-                            "started again, or the device looked at",
-                            bench_->on()->description().uuid, well.error().message));
+  if (auto well = bench_->trusted().noop(); !well) return tl::unexpected(out_of_order(well.error().message));
   return {};
 }
 
@@ -262,6 +280,7 @@ void device_evaluator::note_samples(const std::vector<workload_measurement>& mea
                                      {"stopping_rule", m.stopping_rule},
                                      {"interleaved", m.paired},
                                      {"batch", m.batch},
+                                     {"replay", bench_->subject().replay == replay_mode::graph ? "graph" : "none"},
                                      {"stopped_early", m.stopped_early},
                                      {"event_ns", m.event_ns},
                                      {"blocks", std::move(blocks)},
@@ -272,14 +291,20 @@ void device_evaluator::note_samples(const std::vector<workload_measurement>& mea
 }
 
 result<memory::evaluation> device_evaluator::evaluate(const built_kernel& kernel, effort how) {
-  const std::lock_guard hold(device_in_use());
-  if (auto current = bench_->on()->make_current(); !current) return tl::unexpected(current.error());
+  const auto hold = hold_device(bench_->on()->description().uuid, bench_->options(), lease_patience_s);
+  if (!hold) return tl::unexpected(hold.error());
+  if (auto current = bench_->on()->make_current(); !current) return tl::unexpected(out_of_order(current.error().message));
   const stopwatch watch(bench_->clock());
-  auto e = evaluate_on_device(kernel, how);
-  if (!e) return e;
-  if (e->outcome != "passed") {
+  result<memory::evaluation> e = evaluate_on_device(kernel, how);
+  for (int again = 0; again < infrastructure_retries && !e && e.error().kind == fault::infrastructure; ++again) {
+    if (auto well = probe_health(); !well) return tl::unexpected(well.error());
+    e = evaluate_on_device(kernel, how);
+  }
+  bench_->settle_runners();  // one that sets itself up would run into what others time
+  if (!e ? e.error().kind == fault::infrastructure : e->outcome != "passed") {
     if (auto well = probe_health(); !well) return tl::unexpected(well.error());
   }
+  if (!e) return e;
   e->cost = watch.cost(kernel.build_s);
   own_s_ += e->cost.own_s;
   return e;
@@ -332,7 +357,17 @@ std::vector<memory::baseline_timing> device_evaluator::baselines() {
 
 /// On the workload whose baseline is quickest.
 result<memory::control_result> device_evaluator::control() {
-  const std::lock_guard hold(device_in_use());
+  const auto hold = hold_device(bench_->on()->description().uuid, bench_->options(), lease_patience_s);
+  if (!hold) return tl::unexpected(hold.error());
+  auto compared = compare_baseline_with_itself();
+  bench_->settle_runners();
+  if (!compared && compared.error().kind == fault::infrastructure) {
+    if (auto well = probe_health(); !well) return tl::unexpected(well.error());
+  }
+  return compared;
+}
+
+result<memory::control_result> device_evaluator::compare_baseline_with_itself() {
   if (auto current = bench_->on()->make_current(); !current) return tl::unexpected(current.error());
   const stopwatch watch(bench_->clock());
   workload_state* quickest = bench_->workloads().front().get();
@@ -367,13 +402,17 @@ result<std::string> target_here() {
 
 result<std::unique_ptr<harness::evaluator>> open_evaluator(const problem& p, const evaluator_options& options,
                                                            std::shared_ptr<const candidate_language> language) {
-  const std::lock_guard hold(device_in_use());
+  const auto found = describe_device();
+  if (!found) return tl::unexpected(found.error());
+  const auto hold = hold_device(found->uuid, options, lease_patience_s);
+  if (!hold) return tl::unexpected(hold.error());
   const double began_s = now_s();
   auto bench = workbench::open(p, options, std::move(language));
   if (!bench) return tl::unexpected(bench.error());
   auto made = std::make_unique<device_evaluator>(std::move(*bench));
   if (auto admitted = made->admit(); !admitted) return tl::unexpected(admitted.error());
   const memory::cost spent = made->spent();
+  made->settle();
   made->count_own(std::max(0.0, now_s() - began_s - spent.kernel_s - spent.build_s));
   return std::unique_ptr<evaluator>(std::move(made));
 }

@@ -26,6 +26,7 @@ kernel_process kernel_process::around(std::unique_ptr<harness::runner_client> ru
 result<void> kernel_process::forget_sets() {
   runner_->thaw();
   numbers_.clear();
+  captured_.clear();
   return runner_->drop_sets();
 }
 
@@ -39,6 +40,16 @@ result<int> kernel_process::number_of(const device_buffers& set) {
   return known->second;
 }
 
+result<std::vector<int>> kernel_process::numbers_of(const std::vector<device_buffers*>& sets) {
+  std::vector<int> numbers;
+  for (const device_buffers* set : sets) {
+    auto number = number_of(*set);
+    if (!number) return tl::unexpected(number.error());
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
 result<harness::call_result> kernel_process::counted(harness::call_result answer) {
   clock_->kernel_s += answer.wall_ns * 1e-9;
   if (answer.status == harness::call_status::lost)
@@ -48,15 +59,33 @@ result<harness::call_result> kernel_process::counted(harness::call_result answer
 
 result<harness::call_result> kernel_process::call(const std::vector<device_buffers*>& sets, double timeout_s, after_call after) {
   if (after == after_call::stands_still) (void)runner_->empty_call_ns();  // measured now: asked for later, it would set the process going
-  std::vector<int> numbers;
-  for (const device_buffers* set : sets) {
-    auto number = number_of(*set);
-    if (!number) return tl::unexpected(number.error());
-    numbers.push_back(*number);
-  }
-  harness::call_result answer = runner_->call(numbers, timeout_s);
+  const auto numbers = numbers_of(sets);
+  if (!numbers) return tl::unexpected(numbers.error());
+  harness::call_result answer = runner_->call(*numbers, timeout_s);
   if (after == after_call::stands_still && runner_->alive()) (void)runner_->freeze();
   return counted(std::move(answer));
+}
+
+result<harness::call_result> kernel_process::prepare_timed(const std::vector<device_buffers*>& sets, double timeout_s) {
+  harness::call_result done;
+  done.status = harness::call_status::ok;
+  if (!replays_) return done;
+  for (const device_buffers* set : sets) {
+    if (captured_.contains(set)) continue;
+    auto number = number_of(*set);
+    if (!number) return tl::unexpected(number.error());
+    auto captured = counted(runner_->capture(*number, timeout_s));
+    if (!captured || captured->status != harness::call_status::ok) return captured;
+    captured_.insert(set);
+  }
+  return done;
+}
+
+result<harness::call_result> kernel_process::timed(const std::vector<device_buffers*>& sets, double timeout_s) {
+  if (!replays_) return call(sets, timeout_s);
+  const auto numbers = numbers_of(sets);
+  if (!numbers) return tl::unexpected(numbers.error());
+  return counted(runner_->replay(*numbers, timeout_s));
 }
 
 result<harness::call_result> kernel_process::call_in_stream(device_buffers& others, device_buffers& own, double timeout_s) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,13 @@ class kernel_process {
   /// and must outlive the process.
   [[nodiscard]] result<harness::call_result> call(const std::vector<device_buffers*>& sets, double timeout_s,
                                                   after_call after = after_call::runs_on);
+  /// Have timed() replay graphs (problem::replay) from now on.
+  void replay_graphs() { replays_ = true; }
+  /// Before timed(): launch is captured on each of `sets` that it was not captured on before. Contents that are timed must be renewed
+  /// afterwards, since a kernel may look at them here. Nothing is done unless graphs are replayed.
+  [[nodiscard]] result<harness::call_result> prepare_timed(const std::vector<device_buffers*>& sets, double timeout_s);
+  /// call(), or the replay of what was captured of each set.
+  [[nodiscard]] result<harness::call_result> timed(const std::vector<device_buffers*>& sets, double timeout_s);
   /// One call on `own` amid other work on its stream; see runner_client::call_in_stream.
   [[nodiscard]] result<harness::call_result> call_in_stream(device_buffers& others, device_buffers& own, double timeout_s);
   /// Has the device switched to this process and its work done: what is timed next doesn't pay for it.
@@ -49,10 +57,13 @@ class kernel_process {
  private:
   static kernel_process around(std::unique_ptr<harness::runner_client> runner, kernel_clock& clock);
   [[nodiscard]] result<int> number_of(const device_buffers& set);
+  [[nodiscard]] result<std::vector<int>> numbers_of(const std::vector<device_buffers*>& sets);
   [[nodiscard]] result<harness::call_result> counted(harness::call_result answer);
 
   std::unique_ptr<harness::runner_client> runner_;
   std::map<const device_buffers*, int> numbers_;
+  std::set<const device_buffers*> captured_;
+  bool replays_ = false;
   kernel_clock* clock_ = nullptr;
 };
 

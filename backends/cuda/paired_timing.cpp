@@ -72,7 +72,7 @@ double paired_timing::per_call(const harness::call_result& call, kernel_process&
 
 result<harness::call_result> paired_timing::timed_call(kernel_process& process, const std::vector<device_buffers*>& sets,
                                                        std::vector<double>& idle_ns) {
-  auto called = process.call(sets, plan_.timeout_s);
+  auto called = process.timed(sets, plan_.timeout_s);
   if (!called || called->status != harness::call_status::ok) return called;
   const double answered_ns = now_ns();
   if (auto done = bench_.trusted().noop(); !done) return tl::unexpected(done.error());
@@ -122,7 +122,7 @@ result<std::optional<check_result>> paired_timing::run_candidate(harness::poison
   };
   candidate_.thaw();
   if (plan_.warm) {
-    auto warmed = candidate_.call(candidate_sets_, plan_.timeout_s);
+    auto warmed = candidate_.timed(candidate_sets_, plan_.timeout_s);
     if (!warmed) return tl::unexpected(warmed.error());
     if (warmed->status != harness::call_status::ok) return failed(*warmed);
   }
@@ -156,7 +156,7 @@ result<void> paired_timing::run_trusted(harness::poison pattern, double& per_cal
   if (trusted_.form == output_form::wide) return make_ready(trusted_sets_, pattern);  // the reference is called set by set when the outputs are judged
   trusted_.process->thaw();
   if (plan_.warm && trusted_.timed) {
-    auto warmed = trusted_.process->call(trusted_sets_, plan_.timeout_s);
+    auto warmed = trusted_.process->timed(trusted_sets_, plan_.timeout_s);
     if (!warmed) return tl::unexpected(warmed.error());
     if (warmed->status != harness::call_status::ok) return lost(*warmed);
   }
@@ -317,6 +317,21 @@ result<check_result> paired_timing::settle() {
       if (auto ready = judging.prepare(*w_.main.oracle, *set, harness::poison::finite(random())); !ready)
         return tl::unexpected(ready.error());
     }
+  }
+  // Captured on contents that no timed call will see: pair() renews them.
+  auto captured = candidate_.prepare_timed(candidate_sets_, plan_.timeout_s);
+  if (!captured) return tl::unexpected(captured.error());
+  if (captured->status != harness::call_status::ok) {
+    check_result check;
+    check.outcome = outcome_of(captured->status);
+    check.detail = fmt::format("{}, before timed calls: {}", w_.main.what, captured->detail);
+    return check;
+  }
+  if (trusted_.form != output_form::wide) {
+    auto ready = trusted_.process->prepare_timed(trusted_sets_, plan_.timeout_s);
+    if (!ready) return tl::unexpected(ready.error());
+    if (ready->status != harness::call_status::ok)
+      return fail(fault::bad_request, fmt::format("the baseline on {}: {}", w_.main.what, ready->detail));
   }
   harness::timing_block unused;
   return pair(true, false, unused);

@@ -38,7 +38,7 @@ class paired_timing {
   paired_timing(workbench& bench, workload_state& w, kernel_process& candidate, const trusted_leg& trusted, const timing_plan& plan,
                 std::uint64_t seed);
 
-  /// Contents and slack of all sets, and both legs once on every set, untimed.
+  /// Contents and slack of all sets, what has to be captured, and both legs once on every set, untimed.
   [[nodiscard]] result<check_result> settle();
   /// One ABBA block. The outcome in the result is empty when every timed output was right. A block in which the device slowed itself down
   /// leaves `out` without samples.

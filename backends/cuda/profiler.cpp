@@ -11,7 +11,9 @@
 #include "backends/cuda/profile_ncu.hpp"
 #include "backends/cuda/ptxas_report.hpp"
 #include "backends/cuda/toolchain.hpp"
+#include "backends/harness/device_lease.hpp"
 #include "backends/harness/find_tool.hpp"
+#include "backends/harness/permitted_libraries.hpp"
 #include "backends/harness/profile_run.hpp"
 
 namespace kernsmith::cuda {
@@ -103,6 +105,7 @@ harness::profile_run_spec cuda_profiler::run_spec(const fs::path& library, const
   const fs::path folder = device_.access().driver.parent_path();
   if (!folder.string().starts_with("/usr/") && !folder.string().starts_with("/lib")) spec.readable.push_back(folder);
   spec.warm_calls = 3;
+  spec.stop = options.stop;
   return spec;
 }
 
@@ -206,19 +209,27 @@ result<memory::profile> profile_kernel(const problem& p, const std::string& sour
   if (!on) return tl::unexpected(on.error());
   auto compiler = toolchain::discover(options.cache, (*on)->description().architecture, language);
   if (!compiler) return tl::unexpected(compiler.error());
-  auto built = compiler->build_candidate(source, options.build_timeout_s);
+  auto built = compiler->build_candidate(source, options.build_timeout_s, harness::link_flags_of(p, "cuda"));
   if (!built) return tl::unexpected(built.error());
   if (!built->outcome.empty()) return fail(fault::bad_request, fmt::format("the source does not build: {}", built->detail));
   auto folder = harness::profile_folder::create(p, p.workloads.front().axes, options.seed, options.cache / "work");
   if (!folder) return tl::unexpected(folder.error());
+  // Longer than any one piece of others' work. Counters can't be shared, and what is timed beside a profiler means nothing.
+  harness::lease_terms terms;
+  terms.stop = options.stop;
+  const auto hold = harness::device_lease::acquire((*on)->description().uuid, terms);
+  if (!hold) return tl::unexpected(hold.error());
   cuda_profiler profiler(measured, **on);
   profiler.take_roofline();
   profiler.take_resources(built->log);
-  const harness::profile_run_spec spec = profiler.run_spec(built->library, options);
+  harness::profile_run_spec spec = profiler.run_spec(built->library, options);
+  if (const fs::path vendor = compiler->library_folder(); !vendor.empty() && !vendor.string().starts_with("/usr/"))
+    spec.readable.push_back(vendor);
   if (auto done = profiler.time_calls(*folder, spec); !done) return tl::unexpected(done.error());
   if (auto done = profiler.record_timeline(*folder, spec); !done) return tl::unexpected(done.error());
   if (options.stop != nullptr && options.stop->load()) return fail(fault::interrupted, "stopped while a kernel was profiled");
   if (auto done = profiler.count(*folder, spec); !done) return tl::unexpected(done.error());
+  if (options.stop != nullptr && options.stop->load()) return fail(fault::interrupted, "stopped while a kernel was profiled");
   return profiler.finish();
 }
 

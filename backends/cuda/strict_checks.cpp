@@ -158,6 +158,7 @@ result<std::optional<sanitizer_output>> strict_checks::examine(sanitizer_tool to
   spec.warm_calls = 0;
   spec.calls = 1;
   spec.timeout_s = case_timeout_s;
+  spec.stop = bench_.options().stop;
   std::string printed;
   spec.output = &printed;
   auto ran = harness::run_for_profile(*folder, spec);

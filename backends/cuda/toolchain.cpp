@@ -127,13 +127,24 @@ std::string toolchain::flags() const {
   return fmt::format("{} {}", fmt::join(compile_flags, " "), fmt::join(architecture_flags_, " "));
 }
 
+fs::path toolchain::library_folder() const {
+  std::error_code failed;
+  const fs::path prefix = fs::canonical(program_, failed).parent_path().parent_path();
+  for (const char* folder : {"lib64", "targets/x86_64-linux/lib"}) {
+    const fs::path found = fs::canonical(prefix / folder, failed);
+    if (!failed && fs::exists(found / "libcublas.so", failed)) return found;
+  }
+  return {};
+}
+
 result<built_kernel> toolchain::build(const std::string& source, const std::vector<std::string>& extra_flags,
                                       const std::vector<std::string>& link_flags, double timeout_s) const {
   return build(product::library, source, extra_flags, link_flags, timeout_s);
 }
 
-result<built_kernel> toolchain::build_candidate(const std::string& source, double timeout_s) const {
-  return build(product::library, source, language_.flags, {}, timeout_s);
+result<built_kernel> toolchain::build_candidate(const std::string& source, double timeout_s,
+                                                const std::vector<std::string>& link_flags) const {
+  return build(product::library, source, language_.flags, link_flags, timeout_s);
 }
 
 result<built_kernel> toolchain::build_device_code(const std::string& source, double timeout_s) const {
@@ -154,6 +165,9 @@ result<built_kernel> toolchain::build(product what, const std::string& source, c
   arguments.insert(arguments.end(), extra_flags.begin(), extra_flags.end());
   for (const char* argument : {"-I/build", "/build/kernel.cu", "-o", "/build/kernel.so"}) arguments.push_back(argument);
   arguments.insert(arguments.end(), link_flags.begin(), link_flags.end());
+  // Not every installation of the toolkit tells the system's loader where its libraries are.
+  if (const fs::path folder = library_folder(); !link_flags.empty() && !folder.empty())
+    arguments.insert(arguments.end(), {"-L" + folder.string(), "-Xlinker", "-rpath=" + folder.string()});
   const cpp::build_cache cache(cache_);
   std::string headers(harness::kernel_header_text());
   for (const auto& [name, text] : language_.headers) headers += '\x1e' + name + '\x1e' + text;

@@ -31,12 +31,15 @@ class toolchain {
   [[nodiscard]] result<built_kernel> build(const std::string& source, const std::vector<std::string>& extra_flags,
                                            const std::vector<std::string>& link_flags, double timeout_s) const;
   /// As build(), of a source in the front end's language.
-  [[nodiscard]] result<built_kernel> build_candidate(const std::string& source, double timeout_s) const;
+  [[nodiscard]] result<built_kernel> build_candidate(const std::string& source, double timeout_s,
+                                                     const std::vector<std::string>& link_flags = {}) const;
   /// Device code alone, for the driver to load; `library` is then a cubin.
   [[nodiscard]] result<built_kernel> build_device_code(const std::string& source, double timeout_s) const;
 
   [[nodiscard]] const std::string& compiler() const { return version_; }  ///< "nvcc 13.0.88"
   [[nodiscard]] std::string flags() const;
+  /// Where the toolkit keeps its mathematical libraries; empty where they lie beside the system's own.
+  [[nodiscard]] std::filesystem::path library_folder() const;
   [[nodiscard]] const std::filesystem::path& program() const { return program_; }
 
  private:

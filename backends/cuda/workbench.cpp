@@ -9,6 +9,7 @@
 #include "backends/cpp/machine_facts.hpp"
 #include "backends/cuda/cublas_source.hpp"
 #include "backends/cuda/reference_source.hpp"
+#include "backends/harness/permitted_libraries.hpp"
 #include "config/hash.hpp"
 
 namespace kernsmith::cuda {
@@ -31,16 +32,8 @@ result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evalu
   evaluator_options complete = options;
   if (complete.cores.empty()) complete.cores = cpp::usable_cores();
   std::unique_ptr<workbench> bench(new workbench(p, complete));
-  auto opened = device::open();
-  if (!opened) return tl::unexpected(opened.error());
-  bench->device_ = *opened;
-  if (auto current = bench->device_->make_current(); !current) return tl::unexpected(current.error());
   bench->language_ = std::move(language);
-  auto compiler = toolchain::discover(options.cache, bench->device_->description().architecture,
-                                      bench->language_ ? bench->language_->compiled_with() : front_end{});
-  if (!compiler) return tl::unexpected(compiler.error());
-  bench->toolchain_ = std::move(*compiler);
-  for (const auto step : {&workbench::load_trusted_code, &workbench::build_references, &workbench::build_baselines}) {
+  for (const auto step : {&workbench::find_compiler, &workbench::build_trusted_code, &workbench::load_trusted_code, &workbench::find_permitted_libraries, &workbench::build_references, &workbench::build_baselines}) {
     if (auto done = ((*bench).*step)(); !done) return tl::unexpected(done.error());
   }
   for (const workload& declared : bench->problem_.workloads) {
@@ -52,13 +45,35 @@ result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evalu
   return bench;
 }
 
-result<void> workbench::load_trusted_code() {
+result<void> workbench::find_compiler() {
+  const auto found = describe_device();
+  if (!found) return tl::unexpected(found.error());
+  auto compiler = toolchain::discover(options_.cache, found->architecture, language_ ? language_->compiled_with() : front_end{});
+  if (!compiler) return tl::unexpected(compiler.error());
+  toolchain_ = std::move(*compiler);
+  return {};
+}
+
+/// Before the device is touched: a toolkit that can't build for it is told from it at once.
+result<void> workbench::build_trusted_code() {
   auto built = toolchain_->build_device_code(trusted_kernels_text(), device_code_build_timeout_s);
   if (!built) return tl::unexpected(built.error());
-  if (!built->outcome.empty())
+  if (!built->outcome.empty()) {
     return fail(fault::missing_here,
-                fmt::format("{} can't build the verifier's device code: {}\n{}", toolchain_->compiler(), reason_of(*built), built->log));
-  auto loaded = trusted_kernels::load(device_, built->library);
+                fmt::format("{} can't build for this device ({}): {}; a toolkit that knows the device is needed, named in KERNSMITH_NVCC "
+                            "or first on the PATH\n{}",
+                            toolchain_->compiler(), toolchain_->flags(), reason_of(*built), built->log));
+  }
+  trusted_code_ = built->library;
+  return {};
+}
+
+result<void> workbench::load_trusted_code() {
+  auto opened = device::open();
+  if (!opened) return tl::unexpected(opened.error());
+  device_ = *opened;
+  if (auto current = device_->make_current(); !current) return current;
+  auto loaded = trusted_kernels::load(device_, trusted_code_);
   if (!loaded) return tl::unexpected(loaded.error());
   trusted_ = std::move(*loaded);
   return trusted_->noop();
@@ -75,7 +90,7 @@ result<built_kernel> workbench::build(const std::string& source, const std::vect
 }
 
 result<built_kernel> workbench::build_candidate(const std::string& source) {
-  auto built = toolchain_->build_candidate(source, options_.build_timeout_s);
+  auto built = toolchain_->build_candidate(source, options_.build_timeout_s, harness::link_flags_of(problem_, "cuda"));
   if (built && language_ && built->outcome.empty()) {
     if (auto completed = language_->complete(source, *built, options_.build_timeout_s); !completed)
       return tl::unexpected(completed.error());
@@ -85,6 +100,16 @@ result<built_kernel> workbench::build_candidate(const std::string& source) {
     build_s_ += built->build_s;
   }
   return built;
+}
+
+result<void> workbench::find_permitted_libraries() {
+  const std::string probe = harness::library_probe_source(problem_, "cuda");
+  if (probe.empty()) return {};
+  auto built = build(probe, {}, harness::link_flags_of(problem_, "cuda"));
+  if (!built) return tl::unexpected(built.error());
+  if (built->outcome.empty()) return {};
+  return fail(fault::missing_here, fmt::format("{}: a library that [candidates] permits is not installed here: {}", problem_.path.string(),
+                                               harness::library_remedy(problem_, "cuda")));
 }
 
 double workbench::build_s() const {
@@ -107,7 +132,9 @@ harness::runner_options workbench::runner() const {
   runner.environment = device_->environment();
   runner.memory_limit_bytes = options_.memory_limit_bytes;
   const std::filesystem::path folder = device_->access().driver.parent_path();
-  if (!folder.string().starts_with("/usr/") && !folder.string().starts_with("/lib")) runner.readable.push_back(folder);
+  for (const std::filesystem::path& needed : {folder, toolchain_->library_folder()}) {
+    if (!needed.empty() && !needed.string().starts_with("/usr/") && !needed.string().starts_with("/lib")) runner.readable.push_back(needed);
+  }
   return runner;
 }
 
@@ -117,11 +144,16 @@ result<kernel_process> workbench::start(const std::filesystem::path& library) {
     vacant_.pop_front();
     auto started = kernel_process::start(ready, library, clock_);
     // What befell a runner before it had the library is nobody's doing: another is started.
-    if (started || started.error().kind == fault::bad_request) return started;
+    if (started || started.error().kind == fault::bad_request) return timed_as_asked(std::move(started));
   }
   harness::runner_options options = runner();
   options.library = library;
-  return kernel_process::start(options, clock_);
+  return timed_as_asked(kernel_process::start(options, clock_));
+}
+
+result<kernel_process> workbench::timed_as_asked(result<kernel_process> started) const {
+  if (started && problem_.replay == replay_mode::graph) started->replay_graphs();
+  return started;
 }
 
 void workbench::begin_runners(std::size_t count) {

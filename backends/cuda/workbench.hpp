@@ -123,8 +123,12 @@ class workbench {
 
  private:
   [[nodiscard]] harness::runner_options runner() const;
+  [[nodiscard]] result<kernel_process> timed_as_asked(result<kernel_process> started) const;
   workbench(const problem& p, evaluator_options options) : problem_(p), options_(std::move(options)) {}
+  [[nodiscard]] result<void> find_compiler();
+  [[nodiscard]] result<void> build_trusted_code();
   [[nodiscard]] result<void> load_trusted_code();
+  [[nodiscard]] result<void> find_permitted_libraries();
   [[nodiscard]] result<void> build_references();
   [[nodiscard]] result<void> build_baselines();
   [[nodiscard]] result<trusted_kernel> build_trusted(std::string name, const std::string& source, const std::string& origin,
@@ -144,6 +148,7 @@ class workbench {
   evaluator_options options_;
   std::shared_ptr<device> device_;
   std::unique_ptr<trusted_kernels> trusted_;
+  std::filesystem::path trusted_code_;
   std::shared_ptr<const candidate_language> language_;
   std::optional<toolchain> toolchain_;
   kernel_clock clock_;

@@ -19,6 +19,8 @@ using module_handle = void*;
 using function_handle = void*;
 using stream_handle = void*;
 using event_handle = void*;
+using graph_handle = void*;
+using ready_graph_handle = void*;  ///< CUgraphExec
 
 inline constexpr status success = 0, error_invalid_value = 1, error_out_of_memory = 2, error_no_device = 100, error_no_binary_for_gpu = 209,
                         error_ecc_uncorrectable = 214, error_unsupported_ptx_version = 222, error_illegal_address = 700,
@@ -41,6 +43,8 @@ struct access_description {
   int flags = 3;  ///< readable and writable
 };
 inline constexpr int handle_is_descriptor = 1;
+/// What other threads do does not concern a capture; what this one does may spoil it.
+inline constexpr int capture_of_this_thread = 1;
 
 enum class attribute : int {
   shared_bytes_per_block = 8,
@@ -100,6 +104,13 @@ enum class attribute : int {
   X(event_create, cuEventCreate, (event_handle*, unsigned))                                                   \
   X(event_record, cuEventRecord, (event_handle, stream_handle))                                               \
   X(event_elapsed_ms, cuEventElapsedTime, (float*, event_handle, event_handle))                               \
+  X(capture_begin, cuStreamBeginCapture_v2, (stream_handle, int))                                             \
+  X(capture_end, cuStreamEndCapture, (stream_handle, graph_handle*))                                          \
+  X(graph_instantiate, cuGraphInstantiateWithFlags, (ready_graph_handle*, graph_handle, unsigned long long))  \
+  X(graph_upload, cuGraphUpload, (ready_graph_handle, stream_handle))                                         \
+  X(graph_launch, cuGraphLaunch, (ready_graph_handle, stream_handle))                                         \
+  X(graph_destroy, cuGraphDestroy, (graph_handle))                                                            \
+  X(ready_graph_destroy, cuGraphExecDestroy, (ready_graph_handle))                                            \
   X(module_load, cuModuleLoadData, (module_handle*, const void*))                                             \
   X(module_function, cuModuleGetFunction, (function_handle*, module_handle, const char*))                     \
   X(launch, cuLaunchKernel,                                                                                   \

@@ -127,7 +127,7 @@ result<profile_report> run_for_profile(const profile_folder& folder, const profi
   }
   std::error_code ignored;
   fs::remove(folder.output() / "report", ignored);
-  auto ran = run_sandboxed(sandbox_for(folder, spec, *runner), spec.timeout_s);
+  auto ran = run_sandboxed(sandbox_for(folder, spec, *runner), spec.timeout_s, spec.stop);
   if (!ran) return tl::unexpected(ran.error());
   if (spec.output != nullptr) *spec.output = ran->output;
   if (ran->exit_status != 0 || ran->timed_out) {

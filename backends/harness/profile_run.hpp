@@ -2,6 +2,7 @@
 // kernsmith-runner's profile mode leaves. What it reports is the candidate's process speaking: good for a diagnosis, never for a verdict.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -52,6 +53,7 @@ struct profile_run_spec {
   double seconds = 0;  ///< goes on calling until then
   bool sample = false;
   double timeout_s = 60;
+  const std::atomic<bool>* stop = nullptr;  ///< set: the process tree is killed, and the run is an error of kind interrupted
   std::string* output = nullptr;  ///< gets what the command printed, however it ended
   std::int64_t memory_limit_bytes = std::int64_t{16} << 30;
 };

@@ -114,9 +114,16 @@ bool sandboxed_runner::take_messages(std::uint64_t sequence, answer_message& ans
         load_error_ = answer.text;
         end_by_kill(call_status::exited, answer.text);
         return false;
-      case wire::answer_kind::broken:
-        end_by_kill(call_status::resource_limit, answer.text);
+      case wire::answer_kind::broken: {
+        // Until a runner has its library, nothing that fails is a kernel's doing.
+        const bool nobodys = !cpu_clock_ && answer.header.code != 0;
+        const bool known = !nobodys && answer.header.code != 0;
+        end_by_kill(nobodys ? call_status::lost
+                    : known ? how_device_failed(answer.header.code, answer.text).status
+                            : call_status::resource_limit,
+                    answer.text);
         return false;
+      }
       case wire::answer_kind::device_failed: {
         const device_failure why = how_device_failed(answer.header.code, answer.text);
         end_by_kill(why.status, why.detail);
@@ -125,6 +132,7 @@ bool sandboxed_runner::take_messages(std::uint64_t sequence, answer_message& ans
       case wire::answer_kind::loaded:
       case wire::answer_kind::done:
       case wire::answer_kind::refused:
+      case wire::answer_kind::not_captured:
         break;
     }
     const bool loading = answer.header.kind == wire::answer_kind::loaded;
@@ -213,6 +221,14 @@ call_result sandboxed_runner::call_in_stream(int others, int own, double timeout
   return run(wire::request_kind::call_in_stream, {others, own}, 1, timeout_s);
 }
 
+call_result sandboxed_runner::capture(int set, double timeout_s) {
+  return run(wire::request_kind::capture, {set}, 0, timeout_s);
+}
+
+call_result sandboxed_runner::replay(const std::vector<int>& sets, double timeout_s) {
+  return run(wire::request_kind::replay, sets, sets.size(), timeout_s);
+}
+
 /// `times`: how many calls' own times belong to the answer.
 call_result sandboxed_runner::run(wire::request_kind kind, const std::vector<int>& sets, std::size_t times, double timeout_s) {
   call_result done;
@@ -236,6 +252,12 @@ call_result sandboxed_runner::run(wire::request_kind kind, const std::vector<int
   if (answer.header.kind == wire::answer_kind::refused) {
     done.status = call_status::refused;
     done.detail = fmt::format("launch returned {}", answer.header.code);
+  } else if (answer.header.kind == wire::answer_kind::not_captured) {
+    done.status = call_status::refused;
+    done.detail = fmt::format(
+        "the launch can't be captured into a graph ({}, {}): it waits for the device, takes memory, works on the default stream, or leaves "
+        "a forked stream unjoined",
+        answer.text, answer.header.code);
   } else if (done.inside_ns.size() != times) {
     end_by_kill(call_status::exited, "the control channel carried an answer to another question");
     return *death_;

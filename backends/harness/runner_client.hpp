@@ -90,6 +90,11 @@ class runner_client {
   /// Devices only: launch on set `own` amid other work on its stream. Inputs arrive there late, from set `others`; right behind the launch
   /// its outputs are copied to those of `others`. Work on other streams that is not joined shows in them.
   [[nodiscard]] virtual call_result call_in_stream(int others, int own, double timeout_s) = 0;
+  /// CUDA devices only: calls launch on `set` while the stream records, and keeps the recording for replay(). Nothing of it is done yet.
+  /// `refused` when launch refuses, or does what can't be recorded; the runner stays alive.
+  [[nodiscard]] virtual call_result capture(int set, double timeout_s) = 0;
+  /// As call(), of sets that were captured: their recordings are launched instead.
+  [[nodiscard]] virtual call_result replay(const std::vector<int>& sets, double timeout_s) = 0;
   /// False after any result other than ok and a refusal by return value.
   [[nodiscard]] virtual bool alive() const = 0;
   /// Bounded tail of what the process wrote to stdout and stderr.

@@ -130,7 +130,7 @@ result<sandbox_invocation> make_invocation(const sandbox_spec& spec, int seccomp
   return made;
 }
 
-result<command_result> run_sandboxed(const sandbox_spec& spec, double timeout_s) {
+result<command_result> run_sandboxed(const sandbox_spec& spec, double timeout_s, const std::atomic<bool>* stop) {
   const double begin = monotonic_s();
   auto started = sandbox_process::start(spec);
   if (!started) return tl::unexpected(started.error());
@@ -146,6 +146,10 @@ result<command_result> run_sandboxed(const sandbox_spec& spec, double timeout_s)
       done.timed_out = true;
       tree.kill_tree();
       break;
+    }
+    if (stop != nullptr && stop->load()) {
+      tree.kill_tree();
+      return fail(fault::interrupted, fmt::format("stopped while {} ran", spec.command.front()));
     }
     if (now >= next_look) {
       const tree_usage usage = tree.usage(spec.max_processes);

@@ -34,6 +34,8 @@ class sandboxed_runner final : public runner_client {
   result<void> drop_sets() override;
   call_result call(const std::vector<int>& sets, double timeout_s) override;
   call_result call_in_stream(int others, int own, double timeout_s) override;
+  call_result capture(int set, double timeout_s) override;
+  call_result replay(const std::vector<int>& sets, double timeout_s) override;
   [[nodiscard]] bool alive() const override { return !death_; }
   std::string output_tail() override;
   [[nodiscard]] double cpu_ns() const override;

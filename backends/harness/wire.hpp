@@ -29,6 +29,10 @@ enum class request_kind : std::uint32_t {
   /// outputs are copied to the first's. Answered like a call of one set.
   call_in_stream,
   load,  ///< the path of a library, ended by a zero; only to a runner without one; answered `done`
+  /// Devices only. One set number: launch is called on it while the stream records, and the recording is kept under that number instead of
+  /// an older one. Answered `done`, `refused` when launch refuses, or `not_captured`.
+  capture,
+  replay,  ///< `count` set numbers, each captured before: their recordings are launched in order; answered like `call`
 };
 
 struct request_header {
@@ -60,7 +64,8 @@ enum class answer_kind : std::uint32_t {
   refused,        ///< launch returned `code`
   fault,          ///< about to die of signal `code` at address `value`
   device_failed,  ///< text: the device's error and its number in `code`; the context is lost and the runner ends
-  broken,         ///< text: what the runner could not do (memory); the runner ends
+  broken,         ///< text: what the runner could not do (memory), with the device's number in `code`; the runner ends
+  not_captured,   ///< text: why the stream could not record a launch; its number in `code`
 };
 
 struct answer_header {

@@ -141,6 +141,57 @@ TEST_CASE("a killed session resumes to the same end as an unbroken one") {
   }
 }
 
+TEST_CASE("a device that vanishes stops the session; what was found is kept, no candidate is blamed, and it goes on elsewhere") {
+  const auto task = tiny_problem();
+  std::int64_t lookahead = 1;
+  SUBCASE("one candidate ahead") {}
+  SUBCASE("many ahead") {
+    lookahead = 8;
+  }
+  const auto request_of = [&] {
+    auto request = request_for(task, 20);
+    request.settings.lookahead = lookahead;
+    return request;
+  };
+  std::vector<std::string> unbroken;
+  int evaluations = 0;
+  {
+    temporary_folder folder;
+    virtual_system world;
+    const auto machine = std::make_shared<fake_machine>();
+    const auto report = run_session(world, supervisor_for(world, open_store(folder.path / "data"), machine), request_of());
+    REQUIRE(report.has_value());
+    CHECK(report->halted.empty());
+    unbroken = course(*report);
+    evaluations = machine->evaluations;
+  }
+  for (const int vanishes_at : {0, 5, evaluations - 2}) {
+    CAPTURE(vanishes_at);
+    temporary_folder folder;
+    {
+      const auto machine = std::make_shared<fake_machine>();
+      machine->vanishes_at = vanishes_at;
+      virtual_system world;
+      const auto store = open_store(folder.path / "data");
+      const auto report = run_session(world, supervisor_for(world, store, machine), request_of());
+      REQUIRE_MESSAGE(report.has_value(), (report ? "" : report.error().message));
+      CHECK(report->halted == "fake is out of order");
+      CHECK(report->session.state == "interrupted");
+      for (const auto& e : report->history) CHECK(e.outcome != "infrastructure");
+      CHECK(store->evaluations_of(report->session.id).size() == report->history.size());
+    }
+    auto request = request_of();
+    request.settings.id = "sess-another";
+    request.resume = true;
+    virtual_system world;
+    const auto machine = std::make_shared<fake_machine>();
+    const auto report = run_session(world, supervisor_for(world, open_store(folder.path / "data"), machine), request);
+    REQUIRE_MESSAGE(report.has_value(), (report ? "" : report.error().message));
+    CHECK(report->halted.empty());
+    CHECK(course(*report) == unbroken);
+  }
+}
+
 TEST_CASE("candidates made ahead never take a session beyond its budget, nor change what it evaluates") {
   for (const std::int64_t budget : {1, 2, 5, 13, 16}) {
     CAPTURE(budget);

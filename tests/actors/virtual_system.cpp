@@ -49,6 +49,7 @@ class fake_evaluator final : public harness::evaluator {
     machine_->clock_s += machine_->evaluation_takes_s;
     if (machine_->before_evaluation) machine_->before_evaluation(number);
     if (number == machine_->throw_on_evaluation) throw std::runtime_error("the device is on fire");
+    if (machine_->vanishes_at >= 0 && number >= machine_->vanishes_at) return fail(fault::missing_here, "fake is out of order");
     memory::evaluation e;
     const point p = parse(kernel.library.string());
     e.machine_code = kernel.machine_code;

@@ -48,6 +48,7 @@ struct virtual_system {
 struct fake_machine {
   std::atomic<int> builds{0}, evaluations{0}, finals{0}, opened{0};
   int throw_on_evaluation = -1;  ///< the evaluation with this number throws: the slot dies
+  int vanishes_at = -1;          ///< from the evaluation with this number on the device is gone
   std::function<void(int)> before_evaluation;
   std::vector<std::string> profiled;                                          ///< sources, in order
   std::function<result<memory::profile>(const std::string& source)> profile;  ///< what the profiler says; empty: fake_profile()

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <thread>
@@ -219,4 +220,16 @@ TEST_CASE("many at once from several threads") {
   }
   for (std::thread& thread : threads) thread.join();
   for (std::size_t i = 0; i < statuses.size(); ++i) CHECK(statuses[i] == static_cast<int>(i) + 10);
+}
+
+TEST_CASE("a command is killed with its whole tree when it is told to stop") {
+  std::atomic<bool> stop{false};
+  std::thread soon([&] {
+    ::usleep(200'000);
+    stop = true;
+  });
+  const auto ran = run_sandboxed(shell("sleep 1000 & sleep 1000"), 600, &stop);
+  soon.join();
+  REQUIRE_FALSE(ran.has_value());
+  CHECK(ran.error().kind == fault::interrupted);
 }

@@ -85,6 +85,7 @@ TEST_CASE("what carries meaning does, each change its own way") {
       replaced("[compare]", "[precision]\nlowest = \"bf16\"\n[compare]"),
       replaced("[compare]", "[candidates]\nlibraries = [\"openblas\"]\n[compare]"),
       replaced("[compare]", "[objective]\nmetric = \"p90\"\n[compare]"),
+      replaced("[compare]", "[timing]\nreplay = \"graph\"\n[compare]"),
       replaced("[compare]", "[intermediates.h]\ndtype = \"f32\"\n[compare]"),
       replaced("[compare]", "[baselines.fast]\nbuiltin = \"openblas\"\n[compare]"),
       replaced("axes = { B = 9, N = 16 }", "axes = { B = 10, N = 16 }"),
@@ -128,4 +129,5 @@ TEST_CASE("defaults written out are the defaults") {
   };
   CHECK(explicit_workload("") == explicit_workload("[[workloads]]\naxes = { N = 4 }\n"));
   CHECK(explicit_workload("") == explicit_workload("[[workloads]]\nweight = 1\n"));
+  CHECK(explicit_workload("") == explicit_workload("[timing]\nreplay = \"none\"\n"));
 }

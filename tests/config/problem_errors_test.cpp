@@ -45,6 +45,11 @@ TEST_CASE("unknown names with the nearest right one") {
   CHECK(contains(refused("", "[compare]\nmode = 'alclose'\n"),
                  "'mode' in [compare] is 'alclose'; it must be one of allclose, bitwise, ulp, normwise; did you mean 'allclose'?"));
   CHECK(contains(refused("", "[objective]\nmetric = 'latancy'\n"), "did you mean 'latency'?"));
+  CHECK(contains(refused("", "[candidates]\nlibraries = ['cublass']\n"), "unknown library 'cublass'; did you mean 'cublas'?"));
+  CHECK(contains(refused("", "[timing]\nreplay = 'grahp'\n"),
+                 ":12:10: 'replay' in [timing] is 'grahp'; it must be one of none, graph; did you mean 'graph'?"));
+  CHECK(contains(refused("", "[timing]\nreplya = 'graph'\n"), ":12:1: unknown key 'replya' in [timing]; did you mean 'replay'?"));
+  CHECK(contains(refused("", "[timing]\n"), "replay = \"graph\""));
   CHECK(contains(refused("", "[baselines.b]\nbuiltin = 'opnblas'\n"), "unknown builtin baseline 'opnblas'; did you mean 'openblas'?"));
   CHECK(contains(refused("", "[[workloads]]\naxes = { M = 3 }\n"), ":11:10: unknown axis 'M' in [[workloads]]"));
   CHECK(contains(refusal_of(draft("Batch = 4", {{"x", "Bach", "f32", ""}}, {{"y", "Batch", "f32", ""}}, "y[i] = x[i]")),

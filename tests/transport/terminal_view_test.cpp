@@ -145,15 +145,6 @@ TEST_CASE("plain lines, one per evaluation") {
   CHECK(plain_line({1, 96, "cand-1", "crashed", "signal 11", 0, 0, false}) == "[1/96] crashed  cand-1  signal 11");
 }
 
-TEST_CASE("the result table") {
-  const std::vector<result_row> rows{{"softmax", "cpp/x86-64-v4", "cand-1", "budget", "ns", 3.456, {3.4, 3.5}, 96, 200},
-                                     {"cumsum", "cpp/x86-64-v4", "", "exhausted", "ns", 0, {}, 7, 12}};
-  CHECK(joined(result_table(rows)) ==
-        "problem  target         best   95 % interval  evaluations  stopped by  time\n"
-        "softmax  cpp/x86-64-v4  3.46x  [3.40, 3.50]   96           budget      3 m 20 s\n"
-        "cumsum   cpp/x86-64-v4  -      -              7            exhausted   12 s\n");
-}
-
 TEST_CASE("the live view redraws in place, keeps what was said above it and leaves the last state standing") {
   std::string sent;
   int writes = 0;

@@ -2,6 +2,7 @@
 // context is idle, so that work on other streams than the one handed out counts, too.
 #include <unistd.h>
 
+#include <map>
 #include <string>
 
 #include "backends/harness/cuda_driver.hpp"
@@ -74,6 +75,34 @@ class device_memory final : public memory_space {
     for (int i = 0; i < fills; ++i) check(driver_.set_bytes_async(filled_, 0, filled_bytes, stream_));
     return true;
   }
+  const char* begin_capture(std::int32_t& code) override {
+    code = driver_.capture_begin(stream_, cuda::capture_of_this_thread);
+    return code == cuda::success ? nullptr : driver_.name_of(code);
+  }
+  const char* end_capture(std::uint32_t number, std::int32_t& code) override {
+    cuda::graph_handle graph = nullptr;
+    cuda::ready_graph_handle ready = nullptr;
+    code = driver_.capture_end(stream_, &graph);
+    if (code == cuda::success) code = driver_.graph_instantiate(&ready, graph, 0);
+    if (graph != nullptr) (void)driver_.graph_destroy(graph);
+    if (code == cuda::success) code = driver_.graph_upload(ready, stream_);  // else the first replay would pay for it
+    if (code != cuda::success) return driver_.name_of(code);
+    check(driver_.stream_synchronize(stream_));
+    cuda::ready_graph_handle& kept = captures_[number];
+    if (kept != nullptr) (void)driver_.ready_graph_destroy(kept);
+    kept = ready;
+    return nullptr;
+  }
+  bool replay(std::uint32_t number) override {
+    const auto known = captures_.find(number);
+    if (known == captures_.end()) return false;
+    check(driver_.graph_launch(known->second, stream_));
+    return true;
+  }
+  void forget_captures() override {
+    for (const auto& [number, ready] : captures_) (void)driver_.ready_graph_destroy(ready);
+    captures_.clear();
+  }
   bool copy_in_stream(void* to, const void* from, std::size_t bytes) override {
     check(driver_.copy_on_device_async(reinterpret_cast<std::uint64_t>(to), reinterpret_cast<std::uint64_t>(from), bytes, stream_));
     return true;
@@ -82,7 +111,7 @@ class device_memory final : public memory_space {
  private:
   /// Set-up: failing here is nobody's kernel.
   void need(cuda::status code, const char* doing) const {
-    if (code != cuda::success) give_up(wire::answer_kind::broken, std::string(doing) + ": " + driver_.name_of(code));
+    if (code != cuda::success) give_up(wire::answer_kind::broken, std::string(doing) + ": " + driver_.name_of(code), code);
   }
   /// Work: failing here is the kernel's end.
   void check(cuda::status code) const {
@@ -94,6 +123,7 @@ class device_memory final : public memory_space {
   cuda::stream_handle stream_ = nullptr;
   cuda::event_handle first_ = nullptr, last_ = nullptr;
   cuda::device_address touched_ = 0, filled_ = 0;
+  std::map<std::uint32_t, cuda::ready_graph_handle> captures_;
 };
 
 }  // namespace

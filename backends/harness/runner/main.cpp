@@ -18,6 +18,7 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <string_view>
 
 #include "backends/harness/runner/channel.hpp"
 #include "backends/harness/runner/faults.hpp"
@@ -83,7 +84,39 @@ void call_in_stream(const message& request, tensor_store& store, memory_space& s
   answer(header, std::as_bytes(std::span(&time, 1)));
 }
 
-/// Calls each set in order; stops at the first that is refused. The answer carries this process's own time for each call.
+/// Has the stream record one call. Nothing of it is done yet when the answer goes out, except by a kernel that works beside the stream.
+void capture(const message& request, tensor_store& store, memory_space& space, launch_function launch, ks_launch context) {
+  wire::answer_header header{};
+  header.kind = wire::answer_kind::done;
+  header.sequence = request.header.sequence;
+  std::uint32_t number = 0;
+  if (request.body.size() < sizeof number) give_up(wire::answer_kind::broken, "a request of the verifier is cut short");
+  std::memcpy(&number, request.body.data(), sizeof number);
+  tensor_set* const set = store.find(number);
+  if (set == nullptr) give_up(wire::answer_kind::broken, "a capture names a set that is not there");
+  context.axes = set->axes;
+  context.n_axes = set->n_axes;
+  std::int32_t code = 0;
+  const char* why = space.begin_capture(code);
+  if (why == nullptr) {
+    header.code = launch(set->inputs.data(), static_cast<int>(set->inputs.size()), set->outputs.data(),
+                         static_cast<int>(set->outputs.size()), &context);
+    why = space.end_capture(number, code);
+  }
+  if (why != nullptr) {
+    const std::string_view text = why;
+    header.kind = wire::answer_kind::not_captured;
+    header.code = code;
+    header.count = static_cast<std::uint32_t>(text.size());
+    answer(header, std::as_bytes(std::span(text)));
+    return;
+  }
+  if (header.code != 0) header.kind = wire::answer_kind::refused;
+  answer(header);
+}
+
+/// Calls each set in order, or replays what was captured of it; stops at the first that is refused. The answer carries this process's own
+/// time for each call.
 void call_batch(const message& request, tensor_store& store, memory_space& space, launch_function launch, ks_launch context) {
   static double times[wire::max_batch_calls];
   wire::answer_header header{};
@@ -92,6 +125,7 @@ void call_batch(const message& request, tensor_store& store, memory_space& space
   if (request.header.count > wire::max_batch_calls || request.body.size() < request.header.count * sizeof(std::uint32_t)) {
     give_up(wire::answer_kind::broken, "a batch is larger than its message");
   }
+  const bool replays = request.header.kind == wire::request_kind::replay;
   space.begin_batch();
   for (std::uint32_t i = 0; i < request.header.count && header.kind == wire::answer_kind::done; ++i) {
     std::uint32_t number = 0;
@@ -101,8 +135,13 @@ void call_batch(const message& request, tensor_store& store, memory_space& space
     context.axes = set->axes;
     context.n_axes = set->n_axes;
     const double begin = inside_ns();
-    const int code = launch(set->inputs.data(), static_cast<int>(set->inputs.size()), set->outputs.data(),
-                            static_cast<int>(set->outputs.size()), &context);
+    int code = 0;
+    if (!replays) {
+      code = launch(set->inputs.data(), static_cast<int>(set->inputs.size()), set->outputs.data(), static_cast<int>(set->outputs.size()),
+                    &context);
+    } else if (!space.replay(number)) {
+      give_up(wire::answer_kind::broken, "a batch replays what was never captured");
+    }
     times[i] = inside_ns() - begin;
     header.count = i + 1;
     header.code = code;
@@ -134,7 +173,11 @@ launch_function load_what_is_named() {
     header.kind = wire::answer_kind::done;
     header.sequence = request.header.sequence;
     switch (request.header.kind) {
+      case wire::request_kind::capture:
+        capture(request, store, space, launch, context);
+        continue;
       case wire::request_kind::call:
+      case wire::request_kind::replay:
         call_batch(request, store, space, launch, context);
         continue;
       case wire::request_kind::call_in_stream:

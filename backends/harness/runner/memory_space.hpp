@@ -27,6 +27,15 @@ class memory_space {
   [[nodiscard]] virtual bool copy_in_stream(void* to, const void* from, std::size_t bytes) {
     return (void)to, (void)from, (void)bytes, false;
   }
+  /// Between the two, work on the stream is recorded instead of done; the recording is kept as `number`, for replay(). Null, or why it
+  /// can't be recorded, which is the kernel's doing; `code` is then the device's number for it. No recording goes on after the second.
+  [[nodiscard]] virtual const char* begin_capture(std::int32_t& code) { return (void)code, "there is no stream here"; }
+  [[nodiscard]] virtual const char* end_capture(std::uint32_t number, std::int32_t& code) {
+    return (void)number, (void)code, "there is no stream here";
+  }
+  /// False for a number that was never captured.
+  [[nodiscard]] virtual bool replay(std::uint32_t number) { return (void)number, false; }
+  virtual void forget_captures() {}
 };
 
 [[nodiscard]] std::unique_ptr<memory_space> host_memory();

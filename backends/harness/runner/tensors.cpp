@@ -68,6 +68,7 @@ void tensor_store::add(const message& request) {
 }
 
 void tensor_store::drop() {
+  space_.forget_captures();
   sets_.clear();
   for (const mapped_buffer& buffer : buffers_) space_.unmap(buffer.start, buffer.file_bytes);
   buffers_.clear();
