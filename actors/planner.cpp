@@ -73,7 +73,8 @@ void do_evaluate(planner_pointer self, const agents::evaluate_step& s) {
               self->state.core->on_abandoned(key.first, key.second);
               return drive(self);
             } else if (done.error().kind == fault::missing_here) {
-              // The device is gone: no candidate's doing, and nothing that others could be measured on. What was stored stays, to be resumed.
+              // The device is gone: no candidate's doing, and nothing that others could be measured on. What was stored stays, to be
+              // resumed.
               self->state.halted = done.error().message;
               self->state.core->on_abandoned(key.first, key.second);
               return drive(self);

@@ -30,9 +30,8 @@ result<memory::profile> profile_kernel(const std::string& target, const problem&
 bool has_baseline_for(const std::string& target, const problem& p) {
   if (!has_own_device(target) || !p.statements.empty()) return true;
   const std::string language = language_of(target);
-  return std::any_of(p.baselines.begin(), p.baselines.end(), [&](const baseline_spec& b) {
-    return b.source && (b.source->language == language || b.source->language == "cuda");
-  });
+  return std::any_of(p.baselines.begin(), p.baselines.end(),
+                     [&](const baseline_spec& b) { return b.source && (b.source->language == language || b.source->language == "cuda"); });
 }
 
 problem with_itself_as_baseline(const std::string& target, const problem& p, const std::string& source) {

@@ -20,8 +20,8 @@ namespace kernsmith::backends {
 
 /// Can any baseline of `p` run on `target`? Not where the problem has a C++ reference and nothing that a device could run.
 [[nodiscard]] bool has_baseline_for(const std::string& target, const problem& p);
-/// `p` with the kernel that is to be profiled as its own baseline: what limits a kernel can be told without anything to compare it with. Its
-/// answers are held against the reference all the same.
+/// `p` with the kernel that is to be profiled as its own baseline: what limits a kernel can be told without anything to compare it with.
+/// Its answers are held against the reference all the same.
 [[nodiscard]] problem with_itself_as_baseline(const std::string& target, const problem& p, const std::string& source);
 
 /// Source of the baseline that speed-up is counted against, as profile_kernel() takes it; empty where the baseline is a library, or written

@@ -39,7 +39,7 @@ std::string words(std::string verdict) {
 
 struct column {
   std::string_view title;
-  bool always;  ///< shown even where no row has anything for it
+  bool always;  ///< else only in the table of several sessions, and where a row has something for it
   std::string (*cell)(const result_row&);
 };
 
@@ -78,7 +78,9 @@ std::vector<std::string> result_table(std::span<const result_row> rows) {
   for (const column& c : columns) {
     std::vector<std::string> cells{std::string(c.title)};
     for (const result_row& row : rows) cells.push_back(c.cell(row));
-    if (!c.always && std::all_of(cells.begin() + 1, cells.end(), [](const std::string& cell) { return cell == nothing; })) continue;
+    if (!c.always &&
+        (rows.size() == 1 || std::all_of(cells.begin() + 1, cells.end(), [](const std::string& cell) { return cell == nothing; })))
+      continue;
     std::size_t width = 0;
     for (const std::string& cell : cells) width = std::max(width, cell.size());
     for (std::size_t i = 0; i < lines.size(); ++i) lines[i] += gap + fmt::format("{:<{}}", cells[i], width);

@@ -25,7 +25,8 @@ struct result_row {
   std::string failure;  ///< why there is no result; the rest is then empty
 };
 
-/// Lines without line ends. Columns that no row has anything for are left out; below the table stands why sessions failed.
+/// Lines without line ends. The table of several sessions has more columns than that of one, whose report says it all; those
+/// that no row has anything for are left out. Below the table stands why sessions failed.
 [[nodiscard]] std::vector<std::string> result_table(std::span<const result_row> rows);
 
 /// Of the best over a baseline: geometric mean over the workloads that both have, by weight, of medians of one session. 0: none.

@@ -258,7 +258,8 @@ transport::result_row row_of(const session_report& report) {
   if (!row.best.empty()) {
     for (std::size_t i = 1; i < report.session.baselines.size(); ++i) {
       const memory::baseline_timing& other = report.session.baselines[i];
-      if (const double speedup = transport::speedup_over(report.best, other); speedup > 0) row.over_others.emplace_back(other.name, speedup);
+      if (const double speedup = transport::speedup_over(report.best, other); speedup > 0)
+        row.over_others.emplace_back(other.name, speedup);
     }
     const auto& signals = report.best.diagnosis.signals;
     // Data that stays in the caches goes faster than any copy of what doesn't.
@@ -340,7 +341,8 @@ int run_optimize(const optimize_options& options) {
       return;
     }
     if (!report->halted.empty())
-      fmt::print(stderr, "kernsmith: {}: {}; everything found so far is kept, and the same command with --resume goes on where it stopped\n",
+      fmt::print(stderr,
+                 "kernsmith: {}: {}; everything found so far is kept, and the same command with --resume goes on where it stopped\n",
                  report->session.problem_name, report->halted);
     documents.push_back(std::move(*written));
     rows.push_back(row_of(*report));
@@ -358,7 +360,7 @@ int run_optimize(const optimize_options& options) {
       for (const std::string& line : limits) fmt::print("{}\n", line);
       if (any)
         fmt::print("written to {}\n",
-                 (requests.size() == 1 ? output_folder(options, requests.front().task, true) : output_base(options)).string());
+                   (requests.size() == 1 ? output_folder(options, requests.front().task, true) : output_base(options)).string());
     }
   }
   if (options.common.json && !write_json(options.common, documents.size() == 1 ? documents[0] : documents))

@@ -42,8 +42,8 @@ bool comes_to_rest(const kernel_process& process) {
 
 }  // namespace
 
-result<check_result> check_conduct(const problem& p, kernel_process& process, const std::filesystem::path& library, trusted_kernels& trusted,
-                                   device_buffers& buffers, double timeout_s) {
+result<check_result> check_conduct(const problem& p, kernel_process& process, const std::filesystem::path& library,
+                                   trusted_kernels& trusted, device_buffers& buffers, double timeout_s) {
   check_result check;
   const auto cheating = [&](const char* rule, std::string detail) {
     check.outcome = "cheating";

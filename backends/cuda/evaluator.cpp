@@ -9,8 +9,10 @@
 #include "backends/cpp/machine_facts.hpp"
 #include "backends/cpp/work_model.hpp"
 #include "backends/cuda/candidate_checks.hpp"
+#include "backends/cuda/cupti.hpp"
 #include "backends/cuda/device_peaks.hpp"
 #include "backends/cuda/ptxas_report.hpp"
+#include "backends/cuda/samples.hpp"
 #include "backends/cuda/strict_checks.hpp"
 #include "backends/cuda/workload_timing.hpp"
 #include "backends/harness/device_lease.hpp"
@@ -26,6 +28,7 @@ constexpr int control_blocks = 3, control_launches = 6;  // processes differ a l
 /// Matrix units multiply this many times faster than the measured plain f32 rate, narrow types included; work_model's own margin comes on
 /// top.
 constexpr double matrix_unit_margin = 4;
+constexpr double device_time_timeout_s = 20, device_time_calls = 20;
 /// What failed by nobody's doing is tried once more before it is reported.
 constexpr int infrastructure_retries = 1;
 /// What others may need for one piece of work: a strict final evaluation, a profile, the opening of a large problem.
@@ -87,8 +90,8 @@ class device_evaluator final : public evaluator {
   result<memory::evaluation> evaluate_on_device(const built_kernel& kernel, effort how);
   result<void> measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e);
   void finish_measured(const built_kernel& kernel, effort how, const std::vector<workload_measurement>& measured, memory::evaluation& e);
+  [[nodiscard]] result<void> count_device_time(kernel_process& process, std::vector<workload_measurement>& measured);
   void state_precision_limit(workload_state& w);
-  void note_samples(const std::vector<workload_measurement>& measured);
   [[nodiscard]] result<void> probe_health();
   [[nodiscard]] error out_of_order(const std::string& why) const;
 
@@ -217,7 +220,27 @@ result<void> device_evaluator::measure(const built_kernel& kernel, kernel_proces
   // Once more: a kernel that behaved while it was verified may be another when it is timed.
   auto conduct = checks_.conduct(process, kernel);
   if (!conduct) return tl::unexpected(conduct.error());
-  if (!candidate_checks::took_failure(*conduct, e)) finish_measured(kernel, how, measured, e);
+  if (candidate_checks::took_failure(*conduct, e)) return {};
+  if (how == effort::final) {
+    if (auto counted = count_device_time(process, measured); !counted) return counted;
+  }
+  finish_measured(kernel, how, measured, e);
+  return {};
+}
+
+/// By CUPTI, after everything else: its library is foreign code in the candidate's process, and slows it down.
+result<void> device_evaluator::count_device_time(kernel_process& process, std::vector<workload_measurement>& measured) {
+  const auto cupti = find_cupti();
+  if (!cupti) return {};
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    workload_state& w = *bench_->workloads()[i];
+    const double timeout_s = device_time_timeout_s + device_time_calls * measured[i].timing.median_ns * 1e-9;
+    auto counted = process.device_time(*w.verified, *cupti, timeout_s);
+    if (!counted && counted.error().kind == fault::interrupted) return tl::unexpected(counted.error());
+    // A second opinion that can't be had is none.
+    if (!counted || counted->status != harness::call_status::ok || counted->inside_ns.empty()) return {};
+    measured[i].device_ns = counted->inside_ns.front();
+  }
   return {};
 }
 
@@ -226,22 +249,25 @@ void device_evaluator::finish_measured(const built_kernel& kernel, effort how, c
   std::vector<harness::weighted_ratio> ratios;
   std::vector<double> per_workload;
   std::size_t longest = 0;
+  bool disagree = false;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     e.workloads.push_back(measured[i].timing);
     ratios.push_back({measured[i].ratio, measured[i].timing.weight});
     per_workload.push_back(measured[i].ratio.ratio);
     e.timing.wall_ns += measured[i].timing.median_ns;
     e.timing.event_ns += measured[i].event_ns;
+    e.timing.device_ns += measured[i].device_ns;
+    disagree = disagree || accounts_disagree(measured[i]);
     if (measured[i].timing.median_ns > measured[longest].timing.median_ns) longest = i;
   }
   const harness::ratio_estimate whole = harness::combine_ratios(ratios);
   e.outcome = "passed";
   e.speedup = whole.ratio;
   e.ci95 = {whole.ci95.low, whole.ci95.high};
-  e.timing.device_ns = e.timing.event_ns;
   e.timing.status = how == effort::quick ? "quick" : "measured";
   e.timing.control = control_verdict_;
   if (how != effort::quick && !control_verdict_.empty() && control_verdict_ != "no_difference") e.timing.status = "unproven";
+  if (disagree) e.timing.status = "unproven";
   e.diagnosis =
       cpp::diagnose(work_[longest], measured[longest].timing.median_ns, peaks_, static_cast<std::int64_t>(bench_->on()->l2_bytes()));
   // Products may run on matrix units. The rate of the ordinary ones, which was measured, is no bound for them: the memory's is.
@@ -259,35 +285,7 @@ void device_evaluator::finish_measured(const built_kernel& kernel, effort how, c
     best_ratios_ = per_workload;
     bench_->name_champion(kernel.library);
   }
-  note_samples(measured);
-}
-
-void device_evaluator::note_samples(const std::vector<workload_measurement>& measured) {
-  samples_ = {{"schema", "kernsmith.samples/1"}, {"unit", "ns per call, outside clock"}, {"workloads", nlohmann::json::array()}};
-  for (const workload_measurement& m : measured) {
-    nlohmann::json blocks = nlohmann::json::array(), states = nlohmann::json::array();
-    for (const harness::timing_block& block : m.blocks)
-      blocks.push_back({{"launch", block.launch}, {"candidate", block.candidate_ns}, {"baseline", block.baseline_ns}});
-    for (const device_state& s : m.states) {
-      if (!s.known) continue;
-      states.push_back({{"sm_mhz", s.sm_mhz},
-                        {"memory_mhz", s.memory_mhz},
-                        {"temperature_c", s.temperature_c},
-                        {"power_w", s.power_mw / 1000.0},
-                        {"throttle_reasons", s.throttle_reasons}});
-    }
-    samples_["workloads"].push_back({{"axes", m.timing.axes},
-                                     {"stopping_rule", m.stopping_rule},
-                                     {"interleaved", m.paired},
-                                     {"batch", m.batch},
-                                     {"replay", bench_->subject().replay == replay_mode::graph ? "graph" : "none"},
-                                     {"stopped_early", m.stopped_early},
-                                     {"event_ns", m.event_ns},
-                                     {"blocks", std::move(blocks)},
-                                     {"cold", m.cold_ns},
-                                     {"device_states", std::move(states)},
-                                     {"discarded_blocks", m.discarded_blocks}});
-  }
+  samples_ = samples_of(measured, bench_->subject());
 }
 
 result<memory::evaluation> device_evaluator::evaluate(const built_kernel& kernel, effort how) {

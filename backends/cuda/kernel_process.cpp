@@ -88,6 +88,17 @@ result<harness::call_result> kernel_process::timed(const std::vector<device_buff
   return counted(runner_->replay(*numbers, timeout_s));
 }
 
+result<harness::call_result> kernel_process::device_time(device_buffers& set, const std::filesystem::path& cupti, double timeout_s) {
+  auto ready = prepare_timed({&set}, timeout_s);
+  if (!ready || ready->status != harness::call_status::ok) return ready;
+  auto number = number_of(set);
+  if (!number) return tl::unexpected(number.error());
+  harness::device_time_request how;
+  how.cupti = cupti;
+  how.replays = replays_;
+  return counted(runner_->device_time(*number, how, timeout_s));
+}
+
 result<harness::call_result> kernel_process::call_in_stream(device_buffers& others, device_buffers& own, double timeout_s) {
   auto first = number_of(others), second = number_of(own);
   if (!first) return tl::unexpected(first.error());

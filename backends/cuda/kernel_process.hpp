@@ -36,6 +36,8 @@ class kernel_process {
   [[nodiscard]] result<harness::call_result> prepare_timed(const std::vector<device_buffers*>& sets, double timeout_s);
   /// call(), or the replay of what was captured of each set.
   [[nodiscard]] result<harness::call_result> timed(const std::vector<device_buffers*>& sets, double timeout_s);
+  /// Device time of one call on `set`, as timed() makes it; see runner_client::device_time. The last thing that a process is used for.
+  [[nodiscard]] result<harness::call_result> device_time(device_buffers& set, const std::filesystem::path& cupti, double timeout_s);
   /// One call on `own` amid other work on its stream; see runner_client::call_in_stream.
   [[nodiscard]] result<harness::call_result> call_in_stream(device_buffers& others, device_buffers& own, double timeout_s);
   /// Has the device switched to this process and its work done: what is timed next doesn't pay for it.

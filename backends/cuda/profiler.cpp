@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "backends/cuda/cupti.hpp"
 #include "backends/cuda/device.hpp"
 #include "backends/cuda/profile_ncu.hpp"
 #include "backends/cuda/ptxas_report.hpp"
@@ -33,19 +34,6 @@ std::optional<fs::path> find_ncu() {
   std::error_code ignored;
   const fs::path usual = "/usr/local/cuda/bin/ncu";
   return fs::exists(usual, ignored) ? std::optional(usual) : std::nullopt;
-}
-
-/// CUPTI's library of the toolkit.
-std::optional<fs::path> find_cupti() {
-  std::error_code ignored;
-  for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/targets/x86_64-linux/lib",
-                             "/usr/lib/x86_64-linux-gnu"}) {
-    for (const char* name : {"libcupti.so", "libcupti.so.13", "libcupti.so.12"}) {
-      const fs::path found = fs::path(folder) / name;
-      if (fs::exists(found, ignored)) return fs::canonical(found, ignored);
-    }
-  }
-  return std::nullopt;
 }
 
 class cuda_profiler {

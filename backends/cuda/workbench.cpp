@@ -33,7 +33,8 @@ result<std::unique_ptr<workbench>> workbench::open(const problem& p, const evalu
   if (complete.cores.empty()) complete.cores = cpp::usable_cores();
   std::unique_ptr<workbench> bench(new workbench(p, complete));
   bench->language_ = std::move(language);
-  for (const auto step : {&workbench::find_compiler, &workbench::build_trusted_code, &workbench::load_trusted_code, &workbench::find_permitted_libraries, &workbench::build_references, &workbench::build_baselines}) {
+  for (const auto step : {&workbench::find_compiler, &workbench::build_trusted_code, &workbench::load_trusted_code,
+                          &workbench::find_permitted_libraries, &workbench::build_references, &workbench::build_baselines}) {
     if (auto done = ((*bench).*step)(); !done) return tl::unexpected(done.error());
   }
   for (const workload& declared : bench->problem_.workloads) {

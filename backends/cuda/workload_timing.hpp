@@ -29,7 +29,8 @@ using process_starter = std::function<result<kernel_process>()>;
 struct workload_measurement : harness::measured_workload {
   check_result failure;
   std::int64_t checked = 0;
-  double event_ns = 0;  ///< of one call, by the candidate's device events
+  double event_ns = 0;   ///< of one call, by the candidate's device events
+  double device_ns = 0;  ///< of one call, by CUPTI; 0: not counted
   std::vector<device_state> states;
   int discarded_blocks = 0;
   int batch = 1;

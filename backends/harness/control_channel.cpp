@@ -83,7 +83,7 @@ receive_status control_channel::receive(answer_message& into) const {
     case wire::answer_kind::load_failed:
     case wire::answer_kind::broken:
     case wire::answer_kind::device_failed:
-    case wire::answer_kind::not_captured:
+    case wire::answer_kind::unable:
       if (into.header.count > wire::max_text_bytes || tail_bytes != into.header.count) return receive_status::malformed;
       into.text.assign(reinterpret_cast<const char*>(tail), tail_bytes);
       std::replace_if(

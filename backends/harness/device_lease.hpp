@@ -19,8 +19,9 @@ struct lease_terms {
 /// A hold of one device, from acquire() until it goes out of scope, or its process ends in whatever way. In one process two holds exclude
 /// each other, too. Movable.
 ///
-/// Locks are open file description locks on two bytes of one file for each device: the device itself, and the place at the head of the queue.
-/// Whoever waits keeps that place, so that a holder who gives the device back and asks again at once does not overtake those who waited.
+/// Locks are open file description locks on two bytes of one file for each device: the device itself, and the place at the head of the
+/// queue. Whoever waits keeps that place, so that a holder who gives the device back and asks again at once does not overtake those who
+/// waited.
 class device_lease {
  public:
   /// `device` names it on this machine: letters, digits, '-' ("GPU-2a3e..."). infrastructure, naming the process that has it, when patience

@@ -29,7 +29,8 @@ const std::vector<vendor_library>& known_libraries() {
        "cuda",
        {"-Xlinker", "--as-needed", "-lcublas"},
        {"libcublas.so", "libcublasLt.so"},
-       "#include <cublas_v2.h>\nextern \"C\" int ks_probe_cublas(cublasHandle_t* handle) { return static_cast<int>(cublasCreate(handle)); }\n",
+       "#include <cublas_v2.h>\nextern \"C\" int ks_probe_cublas(cublasHandle_t* handle) { return static_cast<int>(cublasCreate(handle)); "
+       "}\n",
        "install cuBLAS with its headers, which comes with the CUDA toolkit (libcublas-dev)"},
   };
   return known;
@@ -38,7 +39,8 @@ const std::vector<vendor_library>& known_libraries() {
 template <class Visit>
 void for_each_permitted(const problem& p, std::string_view language, const Visit& visit) {
   for (const vendor_library& library : known_libraries())
-    if (library.language == language && std::find(p.libraries.begin(), p.libraries.end(), library.name) != p.libraries.end()) visit(library);
+    if (library.language == language && std::find(p.libraries.begin(), p.libraries.end(), library.name) != p.libraries.end())
+      visit(library);
 }
 
 /// Where a candidate can write, nothing is a vendor's.
@@ -51,9 +53,8 @@ bool writable_by_candidates(const std::filesystem::path& file) {
 
 std::vector<std::string> link_flags_of(const problem& p, std::string_view language) {
   std::vector<std::string> flags;
-  for_each_permitted(p, language, [&](const vendor_library& library) {
-    flags.insert(flags.end(), library.link.begin(), library.link.end());
-  });
+  for_each_permitted(p, language,
+                     [&](const vendor_library& library) { flags.insert(flags.end(), library.link.begin(), library.link.end()); });
   return flags;
 }
 
@@ -72,12 +73,14 @@ std::string library_probe_source(const problem& p, std::string_view language) {
   std::string source;
   for_each_permitted(p, language, [&](const vendor_library& library) { source += library.probe; });
   if (source.empty()) return source;
-  return "#include \"kernsmith_kernel.h\"\n" + source + "extern \"C\" int launch(const ks_tensor*, int, ks_tensor*, int, ks_launch*) { return 0; }\n";
+  return "#include \"kernsmith_kernel.h\"\n" + source +
+         "extern \"C\" int launch(const ks_tensor*, int, ks_tensor*, int, ks_launch*) { return 0; }\n";
 }
 
 std::string library_remedy(const problem& p, std::string_view language) {
   std::string text;
-  for_each_permitted(p, language, [&](const vendor_library& library) { text += fmt::format("{}{}", text.empty() ? "" : "; ", library.remedy); });
+  for_each_permitted(p, language,
+                     [&](const vendor_library& library) { text += fmt::format("{}{}", text.empty() ? "" : "; ", library.remedy); });
   return text;
 }
 

@@ -54,7 +54,7 @@ struct profile_run_spec {
   bool sample = false;
   double timeout_s = 60;
   const std::atomic<bool>* stop = nullptr;  ///< set: the process tree is killed, and the run is an error of kind interrupted
-  std::string* output = nullptr;  ///< gets what the command printed, however it ended
+  std::string* output = nullptr;            ///< gets what the command printed, however it ended
   std::int64_t memory_limit_bytes = std::int64_t{16} << 30;
 };
 

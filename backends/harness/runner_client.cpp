@@ -132,7 +132,7 @@ bool sandboxed_runner::take_messages(std::uint64_t sequence, answer_message& ans
       case wire::answer_kind::loaded:
       case wire::answer_kind::done:
       case wire::answer_kind::refused:
-      case wire::answer_kind::not_captured:
+      case wire::answer_kind::unable:
         break;
     }
     const bool loading = answer.header.kind == wire::answer_kind::loaded;
@@ -211,60 +211,6 @@ result<void> sandboxed_runner::drop_sets() {
   (void)exchange(request_message(wire::request_kind::drop_sets, 0, sequence), sequence, setup_request_timeout_s, answer, wall_ns);
   if (death_ && death_->status == call_status::lost) return fail(fault::infrastructure, death_->detail);
   return {};
-}
-
-call_result sandboxed_runner::call(const std::vector<int>& sets, double timeout_s) {
-  return run(wire::request_kind::call, sets, sets.size(), timeout_s);
-}
-
-call_result sandboxed_runner::call_in_stream(int others, int own, double timeout_s) {
-  return run(wire::request_kind::call_in_stream, {others, own}, 1, timeout_s);
-}
-
-call_result sandboxed_runner::capture(int set, double timeout_s) {
-  return run(wire::request_kind::capture, {set}, 0, timeout_s);
-}
-
-call_result sandboxed_runner::replay(const std::vector<int>& sets, double timeout_s) {
-  return run(wire::request_kind::replay, sets, sets.size(), timeout_s);
-}
-
-/// `times`: how many calls' own times belong to the answer.
-call_result sandboxed_runner::run(wire::request_kind kind, const std::vector<int>& sets, std::size_t times, double timeout_s) {
-  call_result done;
-  if (death_) return *death_;
-  if (sets.size() > wire::max_batch_calls || std::any_of(sets.begin(), sets.end(), [this](int set) { return set < 0 || set >= sets_; })) {
-    done.detail = "a batch names a set that was never added, or is too long";
-    return done;
-  }
-  request_message request(kind, static_cast<std::uint32_t>(sets.size()), ++sequence_);
-  for (const int set : sets) request.append(static_cast<std::uint32_t>(set));
-  answer_message answer;
-  const double cpu_before = cpu_ns();
-  if (!exchange(request, sequence_, timeout_s, answer, done.wall_ns)) {
-    death_->wall_ns = done.wall_ns;
-    return *death_;
-  }
-  done.cpu_at_answer_ns = cpu_ns();
-  done.cpu_ns = done.cpu_at_answer_ns - cpu_before;
-  done.inside_ns = std::move(answer.times);
-  done.status = call_status::ok;
-  if (answer.header.kind == wire::answer_kind::refused) {
-    done.status = call_status::refused;
-    done.detail = fmt::format("launch returned {}", answer.header.code);
-  } else if (answer.header.kind == wire::answer_kind::not_captured) {
-    done.status = call_status::refused;
-    done.detail = fmt::format(
-        "the launch can't be captured into a graph ({}, {}): it waits for the device, takes memory, works on the default stream, or leaves "
-        "a forked stream unjoined",
-        answer.text, answer.header.code);
-  } else if (done.inside_ns.size() != times) {
-    end_by_kill(call_status::exited, "the control channel carried an answer to another question");
-    return *death_;
-  }
-  if (output_open_) output_open_ = output_.drain(tree_->output());
-  if (monotonic_s() >= next_look_s_) look_at_usage();
-  return death_ ? *death_ : done;
 }
 
 /// Kills the runner when it uses more than it may. The verifier's own buffers, mapped there, don't count.

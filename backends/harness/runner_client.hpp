@@ -70,7 +70,14 @@ struct call_result {
   double wall_ns = 0;             ///< outside clock around the whole batch
   std::vector<double> inside_ns;  ///< the runner's own clock per call: a second opinion, never a verdict
   double cpu_ns = 0;              ///< CPU time that the runner's process used in the batch, as the kernel counts it outside
+  bool unable = false;            ///< refused, and not by launch: it can't be done with this kernel, or here; the detail says why
   double cpu_at_answer_ns = 0;    ///< cpu_ns() right after the answer: later growth is work left behind in a thread
+};
+
+struct device_time_request {
+  std::filesystem::path cupti;  ///< the library
+  int calls = 20;
+  bool replays = false;  ///< of what was captured, instead of calls
 };
 
 /// Drives one runner process. Not thread-safe. The process tree dies with this object, and with this process.
@@ -95,7 +102,10 @@ class runner_client {
   [[nodiscard]] virtual call_result capture(int set, double timeout_s) = 0;
   /// As call(), of sets that were captured: their recordings are launched instead.
   [[nodiscard]] virtual call_result replay(const std::vector<int>& sets, double timeout_s) = 0;
-  /// False after any result other than ok and a refusal by return value.
+  /// CUDA devices only: how long the device is at work for one call on `set`, in `inside_ns`, by CUPTI's records in the runner's process: a
+  /// second opinion like the others. Nothing is timed in that process afterwards, since recording goes on costing. `refused` without CUPTI.
+  [[nodiscard]] virtual call_result device_time(int set, const device_time_request& how, double timeout_s) = 0;
+  /// False after any result other than ok and a refusal.
   [[nodiscard]] virtual bool alive() const = 0;
   /// Bounded tail of what the process wrote to stdout and stderr.
   [[nodiscard]] virtual std::string output_tail() = 0;

@@ -42,8 +42,9 @@ struct command_result {
   double wall_s = 0;
 };
 
-/// Runs to completion, killing the whole tree at `timeout_s`, over the memory limit, or soon after `stop` was set (interrupted). missing_here when bubblewrap is absent or user
-/// namespaces are refused (the message names the remedy); infrastructure when it could not be started.
+/// Runs to completion, killing the whole tree at `timeout_s`, over the memory limit, or soon after `stop` was set (interrupted).
+/// missing_here when bubblewrap is absent or user namespaces are refused (the message names the remedy); infrastructure when it could not
+/// be started.
 [[nodiscard]] result<command_result> run_sandboxed(const sandbox_spec& spec, double timeout_s, const std::atomic<bool>* stop = nullptr);
 
 /// Argument vector that starts `spec.command` in the sandbox, and the seccomp program's descriptor it refers to; for long-lived processes

@@ -36,6 +36,7 @@ class sandboxed_runner final : public runner_client {
   call_result call_in_stream(int others, int own, double timeout_s) override;
   call_result capture(int set, double timeout_s) override;
   call_result replay(const std::vector<int>& sets, double timeout_s) override;
+  call_result device_time(int set, const device_time_request& how, double timeout_s) override;
   [[nodiscard]] bool alive() const override { return !death_; }
   std::string output_tail() override;
   [[nodiscard]] double cpu_ns() const override;
@@ -52,7 +53,8 @@ class sandboxed_runner final : public runner_client {
   bool await(std::uint64_t sequence, double deadline_s, answer_message& answer);
   bool take_messages(std::uint64_t sequence, answer_message& answer, bool& answered);
   result<std::uint32_t> map(const mappable_buffer& buffer);
-  call_result run(wire::request_kind kind, const std::vector<int>& sets, std::size_t times, double timeout_s);
+  [[nodiscard]] request_message naming(wire::request_kind kind, const std::vector<int>& sets);
+  call_result run(const request_message& request, const std::vector<int>& sets, std::size_t times, double timeout_s);
   void look_at_usage();
   void end_by_kill(call_status status, std::string detail);
   void end_by_itself();

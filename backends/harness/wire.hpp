@@ -30,8 +30,11 @@ enum class request_kind : std::uint32_t {
   call_in_stream,
   load,  ///< the path of a library, ended by a zero; only to a runner without one; answered `done`
   /// Devices only. One set number: launch is called on it while the stream records, and the recording is kept under that number instead of
-  /// an older one. Answered `done`, `refused` when launch refuses, or `not_captured`.
+  /// an older one. Answered `done`, `refused` when launch refuses, or `unable`.
   capture,
+  /// Devices only. A device_time_body, then the path of CUPTI's library, ended by a zero. Answered `done` with one time: how long the
+  /// device was at work for one call, in the mean, by CUPTI's records of it; or `refused`, or `unable`.
+  device_time,
   replay,  ///< `count` set numbers, each captured before: their recordings are launched in order; answered like `call`
 };
 
@@ -57,6 +60,10 @@ struct tensor_body {
   std::int64_t shape[max_rank];
 };
 
+struct device_time_body {
+  std::uint32_t set, calls, replays, reserved;  ///< replays: of what was captured, instead of calls
+};
+
 enum class answer_kind : std::uint32_t {
   loaded,       ///< the library is in place, or one is waited for; sent once, unasked
   load_failed,  ///< text: what the loader said; the runner ends
@@ -65,7 +72,7 @@ enum class answer_kind : std::uint32_t {
   fault,          ///< about to die of signal `code` at address `value`
   device_failed,  ///< text: the device's error and its number in `code`; the context is lost and the runner ends
   broken,         ///< text: what the runner could not do (memory), with the device's number in `code`; the runner ends
-  not_captured,   ///< text: why the stream could not record a launch; its number in `code`
+  unable,         ///< text: why what was asked can't be done, the device's number in `code`; the runner goes on
 };
 
 struct answer_header {

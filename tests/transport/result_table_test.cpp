@@ -42,6 +42,15 @@ TEST_CASE("columns that no row has anything for are left out") {
         "cumsum   cpp/x86-64-v4  -      -              7            exhausted   12 s\n");
 }
 
+TEST_CASE("the table of one session is short: its report has the rest") {
+  result_row one = row("softmax", 3.456, {3.4, 3.5}, 96, 200);
+  one.copy_fraction = 0.97;
+  one.control = "no_difference";
+  CHECK(joined(result_table(std::vector<result_row>{one})) ==
+        "problem  target         best   95 % interval  evaluations  stopped by  time\n"
+        "softmax  cpp/x86-64-v4  3.46x  [3.40, 3.50]   96           budget      3 m 20 s\n");
+}
+
 TEST_CASE("the whole table: other baselines, fractions, the control, and a session that failed") {
   result_row whole = row("matmul", 41.41, {41.1, 41.8}, 24, 76);
   whole.over_others = {{"cublas", 2.458}, {"mine", 1.0}};

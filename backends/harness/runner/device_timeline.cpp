@@ -75,38 +75,53 @@ void take_buffer(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::s
 }  // namespace
 
 const char* start_timeline(const std::string& cupti_library) {
-  void* const handle = ::dlopen(cupti_library.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle == nullptr) return ::dlerror();
-  const auto find = [handle](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
-    return function != nullptr;
-  };
-  if (!find(cupti.register_callbacks, "cuptiActivityRegisterCallbacks") || !find(cupti.enable, "cuptiActivityEnable") ||
-      !find(cupti.disable, "cuptiActivityDisable") || !find(cupti.flush, "cuptiActivityFlushAll") ||
-      !find(cupti.next, "cuptiActivityGetNextRecord"))
-    return "this CUPTI lacks the activity interface";
-  if (cupti.register_callbacks(give_buffer, take_buffer) != 0) return "CUPTI refuses its callbacks";
+  if (cupti.flush == nullptr) {
+    void* const handle = ::dlopen(cupti_library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) return ::dlerror();
+    const auto find = [handle](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(handle, name));
+      return function != nullptr;
+    };
+    if (!find(cupti.register_callbacks, "cuptiActivityRegisterCallbacks") || !find(cupti.enable, "cuptiActivityEnable") ||
+        !find(cupti.disable, "cuptiActivityDisable") || !find(cupti.next, "cuptiActivityGetNextRecord") ||
+        !find(cupti.flush, "cuptiActivityFlushAll"))
+      return "this CUPTI lacks the activity interface";
+    if (cupti.register_callbacks(give_buffer, take_buffer) != 0) return "CUPTI refuses its callbacks";
+  }
   for (const int kind : {kind_kernel, kind_copy, kind_fill, kind_synchronisation}) {
     if (cupti.enable(kind) != 0) return "CUPTI can't record activity on this device";
   }
   return nullptr;
 }
 
-void write_timeline(std::FILE* report) {
-  if (cupti.flush == nullptr) return;
+timeline_sums end_timeline() {
+  timeline_sums sums;
+  if (cupti.flush == nullptr) return sums;
   for (const int kind : {kind_kernel, kind_copy, kind_fill, kind_synchronisation}) (void)cupti.disable(kind);
   (void)cupti.flush(1);
   const std::lock_guard lock(records);
   std::sort(device_work.begin(), device_work.end(), [](const interval& a, const interval& b) { return a.start < b.start; });
-  std::uint64_t busy_ns = 0, reached = 0;
+  std::uint64_t reached = 0;
   for (const interval& i : device_work) {
-    if (i.end > reached) busy_ns += i.end - std::max(i.start, reached);
+    if (i.end > reached) sums.busy_ns += i.end - std::max(i.start, reached);
     reached = std::max(reached, i.end);
   }
-  const std::uint64_t span_ns = device_work.empty() ? 0 : reached - device_work.front().start;
+  sums.span_ns = device_work.empty() ? 0 : reached - device_work.front().start;
+  sums.kernels = std::exchange(kernels, 0);
+  sums.copies = std::exchange(copies, 0);
+  sums.syncs = std::exchange(syncs, 0);
+  sums.sync_ns = std::exchange(sync_ns, 0);
+  device_work.clear();
+  return sums;
+}
+
+void write_timeline(std::FILE* report) {
+  if (cupti.flush == nullptr) return;
+  const timeline_sums sums = end_timeline();
   std::fprintf(report,
                "device_kernels %zu\ndevice_copies %zu\ndevice_busy_ns %llu\ndevice_span_ns %llu\nhost_syncs %zu\nhost_sync_ns %.0f\n",
-               kernels, copies, static_cast<unsigned long long>(busy_ns), static_cast<unsigned long long>(span_ns), syncs, sync_ns);
+               sums.kernels, sums.copies, static_cast<unsigned long long>(sums.busy_ns), static_cast<unsigned long long>(sums.span_ns),
+               sums.syncs, sums.sync_ns);
 }
 
 }  // namespace kernsmith::runner

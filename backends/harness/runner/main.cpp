@@ -12,6 +12,7 @@
 // program began, so they stand when the library (and libgomp with it) loads.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,7 @@
 #include <string_view>
 
 #include "backends/harness/runner/channel.hpp"
+#include "backends/harness/runner/device_timeline.hpp"
 #include "backends/harness/runner/faults.hpp"
 #include "backends/harness/runner/memory_space.hpp"
 #include "backends/harness/runner/opencl_build.hpp"
@@ -84,6 +86,16 @@ void call_in_stream(const message& request, tensor_store& store, memory_space& s
   answer(header, std::as_bytes(std::span(&time, 1)));
 }
 
+void say_unable(const char* why, std::int32_t code, std::uint64_t sequence) {
+  const std::string_view text = why;
+  wire::answer_header header{};
+  header.kind = wire::answer_kind::unable;
+  header.sequence = sequence;
+  header.code = code;
+  header.count = static_cast<std::uint32_t>(std::min<std::size_t>(text.size(), wire::max_text_bytes));
+  answer(header, std::as_bytes(std::span(text.data(), header.count)));
+}
+
 /// Has the stream record one call. Nothing of it is done yet when the answer goes out, except by a kernel that works beside the stream.
 void capture(const message& request, tensor_store& store, memory_space& space, launch_function launch, ks_launch context) {
   wire::answer_header header{};
@@ -103,16 +115,47 @@ void capture(const message& request, tensor_store& store, memory_space& space, l
                          static_cast<int>(set->outputs.size()), &context);
     why = space.end_capture(number, code);
   }
-  if (why != nullptr) {
-    const std::string_view text = why;
-    header.kind = wire::answer_kind::not_captured;
-    header.code = code;
-    header.count = static_cast<std::uint32_t>(text.size());
-    answer(header, std::as_bytes(std::span(text)));
-    return;
-  }
+  if (why != nullptr) return say_unable(why, code, request.header.sequence);
   if (header.code != 0) header.kind = wire::answer_kind::refused;
   answer(header);
+}
+
+/// Some calls on one set while CUPTI records what the device does. It slows launches down, so nothing is timed in this process afterwards.
+void account_device_time(const message& request, tensor_store& store, memory_space& space, launch_function launch, ks_launch context) {
+  wire::device_time_body what{};
+  if (request.body.size() <= sizeof what || request.body.back() != std::byte{0})
+    give_up(wire::answer_kind::broken, "a request of the verifier is cut short");
+  std::memcpy(&what, request.body.data(), sizeof what);
+  tensor_set* const set = store.find(what.set);
+  if (set == nullptr) give_up(wire::answer_kind::broken, "a call names a set that is not there");
+  context.axes = set->axes;
+  context.n_axes = set->n_axes;
+  wire::answer_header header{};
+  header.kind = wire::answer_kind::done;
+  header.sequence = request.header.sequence;
+  double time = 0;
+  space.begin_batch();
+  space.end_batch(&time, 0);
+  if (const char* why = start_timeline(reinterpret_cast<const char*>(request.body.data() + sizeof what)))
+    return say_unable(why, 0, request.header.sequence);
+  for (std::uint32_t call = 0; call < what.calls && header.code == 0; ++call) {
+    if (what.replays == 0) {
+      header.code = launch(set->inputs.data(), static_cast<int>(set->inputs.size()), set->outputs.data(),
+                           static_cast<int>(set->outputs.size()), &context);
+    } else if (!space.replay(what.set)) {
+      give_up(wire::answer_kind::broken, "a batch replays what was never captured");
+    }
+  }
+  space.end_batch(&time, 1);
+  const timeline_sums sums = end_timeline();
+  if (header.code != 0) {
+    header.kind = wire::answer_kind::refused;
+    return answer(header);
+  }
+  if (sums.kernels + sums.copies == 0) return say_unable("CUPTI recorded nothing", 0, request.header.sequence);
+  time = static_cast<double>(sums.busy_ns) / std::max<double>(what.calls, 1);
+  header.count = 1;
+  answer(header, std::as_bytes(std::span(&time, 1)));
 }
 
 /// Calls each set in order, or replays what was captured of it; stops at the first that is refused. The answer carries this process's own
@@ -173,6 +216,9 @@ launch_function load_what_is_named() {
     header.kind = wire::answer_kind::done;
     header.sequence = request.header.sequence;
     switch (request.header.kind) {
+      case wire::request_kind::device_time:
+        account_device_time(request, store, space, launch, context);
+        continue;
       case wire::request_kind::capture:
         capture(request, store, space, launch, context);
         continue;

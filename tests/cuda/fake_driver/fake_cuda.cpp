@@ -77,14 +77,29 @@ status cuDriverGetVersion(int* version) {
 }
 status cuGetErrorName(status code, const char** name) {
   switch (code) {
-    case success: *name = "CUDA_SUCCESS"; break;
-    case 2: *name = "CUDA_ERROR_OUT_OF_MEMORY"; break;
-    case 46: *name = "CUDA_ERROR_DEVICE_UNAVAILABLE"; break;
-    case no_device: *name = "CUDA_ERROR_NO_DEVICE"; break;
-    case 719: *name = "CUDA_ERROR_LAUNCH_FAILED"; break;
-    case capture_unsupported: *name = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"; break;
-    case capture_invalidated: *name = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"; break;
-    default: return invalid_value;
+    case success:
+      *name = "CUDA_SUCCESS";
+      break;
+    case 2:
+      *name = "CUDA_ERROR_OUT_OF_MEMORY";
+      break;
+    case 46:
+      *name = "CUDA_ERROR_DEVICE_UNAVAILABLE";
+      break;
+    case no_device:
+      *name = "CUDA_ERROR_NO_DEVICE";
+      break;
+    case 719:
+      *name = "CUDA_ERROR_LAUNCH_FAILED";
+      break;
+    case capture_unsupported:
+      *name = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED";
+      break;
+    case capture_invalidated:
+      *name = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED";
+      break;
+    default:
+      return invalid_value;
   }
   return success;
 }
@@ -108,13 +123,27 @@ status cuDeviceGetUuid_v2(unsigned char* uuid, int) {
 }
 status cuDeviceGetAttribute(int* value, int which, int) {
   switch (which) {
-    case 10: *value = 32; break;
-    case 16: *value = 4; break;
-    case 38: *value = 1 << 20; break;
-    case 75: *value = 9; break;
-    case 76: *value = 9; break;  // sm_99a: no compiler knows it
-    case 102: case 103: *value = 1; break;
-    default: *value = 1;
+    case 10:
+      *value = 32;
+      break;
+    case 16:
+      *value = 4;
+      break;
+    case 38:
+      *value = 1 << 20;
+      break;
+    case 75:
+      *value = 9;
+      break;
+    case 76:
+      *value = 9;
+      break;  // sm_99a: no compiler knows it
+    case 102:
+    case 103:
+      *value = 1;
+      break;
+    default:
+      *value = 1;
   }
   return success;
 }
@@ -132,7 +161,9 @@ status cuCtxSynchronize() {
   FAILS_IF_ASKED;
   return forbidden_in_capture();
 }
-status cuCtxResetPersistingL2Cache() { return success; }
+status cuCtxResetPersistingL2Cache() {
+  return success;
+}
 status cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   *free = *total = std::size_t{1} << 30;
   return success;
@@ -144,7 +175,9 @@ status cuMemAlloc_v2(address* made, std::size_t bytes) {
   *made = reinterpret_cast<address>(room);
   return room == MAP_FAILED ? 2 : success;
 }
-status cuMemFree_v2(address) { return success; }
+status cuMemFree_v2(address) {
+  return success;
+}
 status cuMemAllocHost_v2(void** made, std::size_t bytes) {
   *made = std::malloc(bytes);
   return success;
@@ -198,15 +231,17 @@ status cuMemRelease(std::uint64_t handle) {
   return success;
 }
 status cuMemMap(address start, std::size_t bytes, std::size_t, std::uint64_t handle, std::uint64_t) {
-  void* const mapped = ::mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                              static_cast<int>(handle), 0);
+  void* const mapped =
+      ::mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, static_cast<int>(handle), 0);
   return mapped == MAP_FAILED ? 2 : success;
 }
 status cuMemUnmap(address start, std::size_t bytes) {
   ::mmap(reinterpret_cast<void*>(start), bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   return success;
 }
-status cuMemSetAccess(address, std::size_t, const void*, std::size_t) { return success; }
+status cuMemSetAccess(address, std::size_t, const void*, std::size_t) {
+  return success;
+}
 status cuMemExportToShareableHandle(void* into, std::uint64_t handle, int, std::uint64_t) {
   const int file = ::dup(static_cast<int>(handle));
   std::memcpy(into, &file, sizeof file);
@@ -222,13 +257,17 @@ status cuStreamCreate(void** stream, unsigned) {
   *stream = &only;
   return success;
 }
-status cuStreamSynchronize(void*) { return forbidden_in_capture(); }
+status cuStreamSynchronize(void*) {
+  return forbidden_in_capture();
+}
 status cuEventCreate(void** event, unsigned) {
   static int only;
   *event = &only;
   return success;
 }
-status cuEventRecord(void*, void*) { return success; }
+status cuEventRecord(void*, void*) {
+  return success;
+}
 status cuEventElapsedTime(float* ms, void*, void*) {
   *ms = 1;
   return success;
@@ -252,7 +291,9 @@ status cuGraphInstantiateWithFlags(void** ready, void* graph, unsigned long long
   *ready = new recording(*static_cast<recording*>(graph));
   return success;
 }
-status cuGraphUpload(void*, void*) { return success; }
+status cuGraphUpload(void*, void*) {
+  return success;
+}
 status cuGraphLaunch(void* ready, void*) {
   FAILS_IF_ASKED;
   for (const auto& work : static_cast<recording*>(ready)->work) work();
@@ -262,9 +303,15 @@ status cuGraphDestroy(void* graph) {
   delete static_cast<recording*>(graph);
   return success;
 }
-status cuGraphExecDestroy(void* ready) { return cuGraphDestroy(ready); }
-status cuModuleLoadData(void**, const void*) { return error_not_supported; }
-status cuModuleGetFunction(void**, void*, const char*) { return error_not_supported; }
+status cuGraphExecDestroy(void* ready) {
+  return cuGraphDestroy(ready);
+}
+status cuModuleLoadData(void**, const void*) {
+  return error_not_supported;
+}
+status cuModuleGetFunction(void**, void*, const char*) {
+  return error_not_supported;
+}
 status cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) {
   return error_not_supported;
 }
