@@ -77,9 +77,9 @@ TEST_CASE("an answer that was made at capture is not made again") {
 }
 
 TEST_CASE("what a stream can't record is refused with the reason, and the runner lives on") {
-  for (const std::string& body :
-       {"  address room = 0;\n  (void)take(&room, 64);\n" + copying_body,
-        "  (void)copy(y, x, n * 4, ctx->stream);\n  (void)wait();\n  return 0;", "  return copy(y, x, n * 4, ctx->stream) + wait();"}) {
+  for (const std::string& body : std::vector<std::string>{"  address room = 0;\n  (void)take(&room, 64);\n" + copying_body,
+                                                          "  (void)copy(y, x, n * 4, ctx->stream);\n  (void)wait();\n  return 0;",
+                                                          "  return copy(y, x, n * 4, ctx->stream) + wait();"}) {
     CAPTURE(body);
     const one_kernel kernel = on_fake_device(body);
     const auto captured = kernel.client->capture(kernel.set, 20);
