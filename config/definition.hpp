@@ -20,7 +20,7 @@
 //  - A real expression can't be stored into an integer or bool tensor without a cast, nor an integer one into bool; booleans are stored as
 //  0 and 1.
 //  - An index ranges over the dimension it stands alone in: of the target, where its shape is declared, and of every load; or over a stated
-//  range, "sum(r < R: ...)".
+//  range, "sum(r < R: ...)". A sum says nothing about ranges: "x[i + 0]" reads as many elements as i has values.
 #pragma once
 
 #include <cstdint>
@@ -58,10 +58,12 @@ struct index_expression {
   std::int64_t constant = 0;
   std::vector<affine_term> terms;  ///< normalised: sorted by (index, axes), no zero coefficients
   int gather = -1;                 ///< node id in statement::nodes when !is_affine
+  /// Exactly one index, whose range is not the dimension's: "x[i + 0]" reads the first elements. Never a sole_index().
+  bool partial = false;
   friend bool operator==(const index_expression&, const index_expression&) = default;
 };
 
-/// "x[b]" position that is exactly one index variable: returns it, else -1.
+/// "x[b]" position that is exactly one index variable, ranging over the whole dimension: returns it, else -1.
 [[nodiscard]] int sole_index(const index_expression& position);
 
 enum class expression_kind : std::uint8_t {

@@ -71,6 +71,7 @@ class definition_builder {
     if (declared != nullptr && declared->shape) claim_shape(syntax, *declared->shape, claims);
     expression_resolver(scope_, syntax, s).run(claims);
     settle_ranges(syntax, s, claims);
+    settle_partial(s);
     if (target < 0) target = add_intermediate(syntax, s, declared);
     s.target = target;
     check_store(s, p_.tensors[static_cast<std::size_t>(target)]);
@@ -135,6 +136,18 @@ class definition_builder {
     }
   }
 
+  /// An index written as a sum is partial where it doesn't range over the whole dimension after all.
+  void settle_partial(statement& s) const {
+    for (expression& e : s.nodes) {
+      for (std::size_t d = 0; d < e.indices.size(); ++d) {
+        index_expression& position = e.indices[d];
+        if (!position.partial) continue;
+        const dim& range = s.variables[static_cast<std::size_t>(position.terms.front().index)].extent;
+        position.partial = !(range == p_.tensors[static_cast<std::size_t>(e.symbol)].shape[d]);
+      }
+    }
+  }
+
   static source_place bound_place(const syntax_statement& syntax, const std::string& name) {
     for (const syntax_node& node : syntax.nodes)
       for (const syntax_index& index : node.bound)
@@ -182,7 +195,7 @@ std::string describe(const dim& d, const std::vector<axis>& axes) {
 }
 
 int sole_index(const index_expression& position) {
-  if (!position.is_affine || position.constant != 0 || position.terms.size() != 1) return -1;
+  if (!position.is_affine || position.partial || position.constant != 0 || position.terms.size() != 1) return -1;
   const affine_term& term = position.terms.front();
   return term.coefficient == 1 && term.axes.empty() ? term.index : -1;
 }

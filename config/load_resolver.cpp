@@ -126,7 +126,9 @@ index_expression expression_resolver::position(int id, int tensor, std::size_t d
   const tensor_declaration& declaration = scope_.p.tensors[static_cast<std::size_t>(tensor)];
   if (auto e = affine(id)) {
     const int variable = sole_index(*e);
-    if (variable >= 0) claims_->push_back({variable, declaration.shape[dimension], declaration.name, at(id).place});
+    if (variable >= 0 && at(id).which == syntax_node::kind::name)
+      claims_->push_back({variable, declaration.shape[dimension], declaration.name, at(id).place});
+    e->partial = variable >= 0 && at(id).which != syntax_node::kind::name;  // until ranges are settled
     return *std::move(e);
   }
   index_expression e;

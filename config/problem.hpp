@@ -119,6 +119,7 @@ struct module_spec {
   std::map<std::string, std::string> parameters;  ///< input -> key in the module's state_dict
   std::vector<std::string> outputs;               ///< what forward returns, in order
   std::map<std::string, std::string> constants;   ///< axis -> constant of the module's file that holds its extent
+  std::map<std::string, std::int64_t> overrides;  ///< constants of the module's file that have another value than there, and are no axes
 };
 
 struct axis {

@@ -183,6 +183,8 @@ class canonical_writer {
       for (const auto& [own, theirs] : *names) put(own), put(theirs);
     }
     for (const std::string& output : m.outputs) put(output);
+    if (!m.overrides.empty()) put("overrides");
+    for (const auto& [constant, value] : m.overrides) put(constant), put_int(value);
   }
 
   void workloads() {

@@ -66,7 +66,7 @@ void require_each_once(const module_spec& module, const std::vector<std::string>
 }  // namespace
 
 module_spec read_module(const toml_value& value, const problem& p, const std::filesystem::path& folder) {
-  const table_reader table(value, "[module]", {"source", "arguments", "parameters", "outputs", "constants"});
+  const table_reader table(value, "[module]", {"source", "arguments", "parameters", "outputs", "constants", "overrides"});
   const std::vector<std::string> inputs = names_of(p, tensor_role::input), outputs = names_of(p, tensor_role::output);
   std::vector<std::string> axes;
   for (const axis& a : p.axes) axes.push_back(a.name);
@@ -80,6 +80,11 @@ module_spec read_module(const toml_value& value, const problem& p, const std::fi
   for (const toml_value& argument : arguments.items) module.arguments.push_back(read_argument(argument, inputs));
   module.parameters = read_names(table.find("parameters"), inputs, "input", "'parameters' in [module]");
   module.constants = read_names(table.find("constants"), axes, "axis", "'constants' in [module]");
+  if (const toml_value* overrides = table.find("overrides")) {
+    require_table(*overrides, "'overrides' in [module]");
+    for (std::size_t i = 0; i < overrides->items.size(); ++i)
+      module.overrides[overrides->keys[i]] = as_integer(overrides->items[i], fmt::format("'{}' in [module.overrides]", overrides->keys[i]));
+  }
   if (const toml_value* named = table.find("outputs")) {
     require_array(*named, "'outputs' in [module]");
     for (const toml_value& output : named->items) {

@@ -13,6 +13,7 @@
 #include "actors/commands/command_line.hpp"
 #include "actors/commands/commands.hpp"
 #include "actors/commands/generated_baseline.hpp"
+#include "actors/commands/problem_argument.hpp"
 #include "actors/core_plan.hpp"
 #include "backends/cpp/evaluator.hpp"
 #include "backends/cpp/reference_source.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 struct evaluate_options {
   common_options common;
+  problem_options problem;
   std::string problem_file, source_file, target = "cpp", out, until;
   bool quick = false, strict = false;
   std::int64_t threads = 0;
@@ -194,8 +196,10 @@ result<memory::evaluation> evaluate_source(const evaluate_options& options, cons
 }
 
 int run_evaluate(const evaluate_options& options) {
-  const auto p = load_problem(options.problem_file);
-  if (!p) return report_error(p.error());
+  const auto given = load_given(options.problem_file, options.problem);
+  if (!given) return report_error(given.error());
+  for (const std::string& note : given->notes) fmt::print(stderr, "kernsmith: {}\n", note);
+  const problem* const p = &given->task;
   if (const auto offered = check_objective(*p); !offered) return report_error(offered.error());
   const auto source = read_file(options.source_file);
   if (!source) return report_error(source.error());
@@ -222,7 +226,8 @@ command_body add_evaluate(CLI::App& program) {
   auto options = std::make_shared<evaluate_options>();
   CLI::App* command = program.add_subcommand("evaluate", "The whole evaluation of one given implementation: the verdict and its evidence");
   command->footer("Example: kernsmith evaluate docs/examples/softmax.toml my_softmax.cpp");
-  command->add_option("PROBLEM", options->problem_file, "Problem file (.toml)")->required();
+  command->add_option("PROBLEM", options->problem_file, "Problem file (.toml), or a PyTorch module's (.py)")->required();
+  add_problem_options(*command, options->problem);
   command->add_option("SOURCE", options->source_file, "Implementation (.cpp with `launch`, see kernsmith_kernel.h)")->required();
   command->add_option("--target", options->target, "Language and device class")->capture_default_str();
   CLI::Option* quick = command->add_flag("--quick", options->quick, "First workload only, few samples");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "actors/commands/command_line.hpp"
 #include "actors/commands/commands.hpp"
 #include "actors/commands/generated_baseline.hpp"
+#include "actors/commands/problem_argument.hpp"
 #include "actors/commands/session_output.hpp"
 #include "actors/commands/session_view.hpp"
 #include "actors/core_plan.hpp"
@@ -42,6 +44,7 @@ constexpr std::int64_t device_lookahead = 8;
 
 struct optimize_options {
   common_options common;
+  problem_options problem;
   run_settings settings;
   std::vector<std::string> problem_files, targets, synthesizers;
   std::string time_limit, out, publish = transport::default_stream_address;
@@ -71,18 +74,25 @@ result<double> parse_duration(const std::string& text) {
   return total;
 }
 
-result<std::vector<problem_ptr>> load_all(const std::vector<std::string>& files) {
+struct loaded_problems {
+  std::vector<problem_ptr> problems;
+  std::map<std::string, std::string> texts;  ///< by the problem's name: the problem file
+};
+
+result<loaded_problems> load_all(const std::vector<std::string>& files, const problem_options& how) {
   std::vector<problem> loaded;
+  loaded_problems all;
   for (const std::string& file : files) {
-    auto p = load_problem(file);
-    if (!p) return tl::unexpected(p.error());
-    if (auto offered = check_objective(*p); !offered) return tl::unexpected(offered.error());
-    loaded.push_back(std::move(*p));
+    auto given = load_given(file, how);
+    if (!given) return tl::unexpected(given.error());
+    if (auto offered = check_objective(given->task); !offered) return tl::unexpected(offered.error());
+    for (const std::string& note : given->notes) fmt::print(stderr, "kernsmith: {}\n", note);
+    all.texts[given->task.name] = std::move(given->text);
+    loaded.push_back(std::move(given->task));
   }
   if (auto distinct = check_distinct(loaded); !distinct) return tl::unexpected(distinct.error());
-  std::vector<problem_ptr> shared;
-  for (problem& p : loaded) shared.push_back(std::make_shared<const problem>(std::move(p)));
-  return shared;
+  for (problem& p : loaded) all.problems.push_back(std::make_shared<const problem>(std::move(p)));
+  return all;
 }
 
 // The rules synthesizer of a target's language.
@@ -145,14 +155,15 @@ result<void> check_policy(const std::string& name) {
               fmt::format("--policy: unknown search policy '{}'{}; there are {}", name, did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
-session_request make_request(const optimize_options& options, const problem_ptr& task, const std::string& target, double time_limit_s) {
+session_request make_request(const optimize_options& options, const problem_ptr& task, const std::string& text, const std::string& target,
+                             double time_limit_s) {
   const run_settings& s = options.settings;
   session_request request;
   request.task = task;
   request.resume = options.resume;
   request.settings.problem = task->hash;
   request.settings.problem_name = task->name;
-  if (auto text = read_file(task->path)) request.settings.problem_blob = *text;
+  request.settings.problem_blob = text;
   request.settings.target = target;
   request.settings.language = backends::source_language_of(target);
   request.settings.policy = s.policy;
@@ -227,6 +238,12 @@ std::filesystem::path output_folder(const optimize_options& options, const probl
   return only_one && !options.out.empty() ? output_base(options) : output_base(options) / task->name;
 }
 
+// The problem file that was made from a module, beside the module: together they are a problem like any other.
+result<void> write_made_problem(const std::filesystem::path& folder, const problem& task, const std::string& text) {
+  if (auto written = write_file(folder / task.module->source.path.filename(), task.module->source.text); !written) return written;
+  return write_file(folder / "problem.toml", text);
+}
+
 // The problem file as the user gave it: what has to be typed again, wherever the folder is moved to.
 std::string given_path(const optimize_options& options, const problem& task) {
   for (const std::string& file : options.problem_files) {
@@ -295,15 +312,16 @@ int run_optimize(const optimize_options& options) {
   if (const auto known = check_policy(options.settings.policy); !known) return report_error(known.error());
   if (const auto known = agents::profile_mode_named(options.settings.profile); !known)
     return report_error(error{fault::bad_request, "--profile: " + known.error().message});
-  const auto problems = load_all(options.problem_files);
-  if (!problems) return report_error(problems.error());
+  const auto loaded = load_all(options.problem_files, options.problem);
+  if (!loaded) return report_error(loaded.error());
+  const std::vector<problem_ptr>& problems = loaded->problems;
   std::vector<std::string> targets;
   for (const std::string& name : options.targets) {
     const auto target = backends::resolve_target(name);
     if (!target) return report_error(target.error());
     if (std::find(targets.begin(), targets.end(), *target) == targets.end()) targets.push_back(*target);
   }
-  for (const problem_ptr& p : *problems) {
+  for (const problem_ptr& p : problems) {
     for (const std::string& target : targets) {
       const auto possible = make_generators(*p, target, admission{}, options.synthesizers);
       if (!possible) return report_error(possible.error());
@@ -316,8 +334,8 @@ int run_optimize(const optimize_options& options) {
   session_view view(options.common.quiet || (options.common.json && options.common.json_file.empty()), time_limit_s);
 
   std::vector<session_request> requests;
-  for (const problem_ptr& p : *problems)
-    for (const std::string& target : targets) requests.push_back(make_request(options, p, target, time_limit_s));
+  for (const problem_ptr& p : problems)
+    for (const std::string& target : targets) requests.push_back(make_request(options, p, loaded->texts.at(p->name), target, time_limit_s));
   int status = exit_done;
   std::vector<transport::result_row> rows;
   std::vector<std::string> limits;  ///< of the winners
@@ -336,6 +354,9 @@ int run_optimize(const optimize_options& options) {
     }
     const auto folder = output_folder(options, request.task, requests.size() == 1);
     auto written = write_session(folder, *report, given_path(options, *request.task));
+    if (written && request.task->module)
+      if (auto made = write_made_problem(folder, *request.task, request.settings.problem_blob); !made)
+        written = tl::unexpected(made.error());
     if (!written) {
       status = worst(status, report_error(written.error()));
       return;
@@ -378,7 +399,8 @@ command_body add_optimize(CLI::App& program) {
       "optimize", "Search for a faster implementation of each problem, one session per problem and target, in this process");
   command->footer("Example: kernsmith optimize docs/examples/softmax.toml --budget 96 --out best-softmax");
   run_settings& s = options->settings;
-  command->add_option("PROBLEM", options->problem_files, "Problem files (.toml)")->required();
+  command->add_option("PROBLEM", options->problem_files, "Problem files (.toml), or PyTorch modules' (.py)")->required();
+  add_problem_options(*command, options->problem);
   command->add_option("--target", options->targets, "Language and device class; may be repeated")->capture_default_str();
   command->add_option("--budget", s.budget, "Evaluations per session")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}))

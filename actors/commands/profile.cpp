@@ -7,6 +7,7 @@
 #include "actors/commands/command_line.hpp"
 #include "actors/commands/commands.hpp"
 #include "actors/commands/generated_baseline.hpp"
+#include "actors/commands/problem_argument.hpp"
 #include "actors/commands/profile_text.hpp"
 #include "actors/core_plan.hpp"
 #include "agents/diagnosis/diagnose.hpp"
@@ -20,6 +21,7 @@ namespace {
 
 struct profile_options {
   common_options common;
+  problem_options problem;
   std::string problem_file, source_file, target = "cpp";
   bool all_signals = false;
   std::int64_t threads = 0;
@@ -71,8 +73,10 @@ result<profiled> profile_source(const profile_options& options, const problem& p
 }
 
 int run_profile(const profile_options& options) {
-  const auto p = load_problem(options.problem_file);
-  if (!p) return report_error(p.error());
+  const auto given = load_given(options.problem_file, options.problem);
+  if (!given) return report_error(given.error());
+  for (const std::string& note : given->notes) fmt::print(stderr, "kernsmith: {}\n", note);
+  const problem* const p = &given->task;
   const auto source = read_file(options.source_file);
   if (!source) return report_error(source.error());
   const auto target = backends::resolve_target(options.target);
@@ -96,7 +100,9 @@ command_body add_profile(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "profile", "The diagnosis of one given implementation: what limits it, the evidence, the roofline, what to try");
   command->footer("Example: kernsmith profile docs/examples/softmax.toml my_softmax.cpp");
-  command->add_option("PROBLEM", options->problem_file, "Problem file (.toml); its first workload is profiled")->required();
+  command->add_option("PROBLEM", options->problem_file, "Problem file (.toml), or a PyTorch module's (.py); its first workload is profiled")
+      ->required();
+  add_problem_options(*command, options->problem);
   command->add_option("SOURCE", options->source_file, "Implementation (with `launch`, see kernsmith_kernel.h)")->required();
   command->add_option("--target", options->target, "Language and device class")->capture_default_str();
   command->add_flag("--signals", options->all_signals, "Print every signal, and all of the hottest code");

@@ -276,13 +276,17 @@ class Graph:
                     found.add(p.sole())
         return found
 
-    def place_text(self, position):
-        return self.finished(position) if isinstance(position, str) else position.text()
+    def place_text(self, position, extent):
+        if isinstance(position, str):
+            return self.finished(position)
+        # An index alone would range over the whole dimension.
+        sole = position.sole()
+        return position.text() + (" + 0" if sole is not None and sole.extent != extent else "")
 
     def finished(self, text):
         def load(match):
             read = self.reads[int(match.group(1))]
-            texts = [self.place_text(p) for p in read.positions]
+            texts = [self.place_text(p, extent) for p, extent in zip(read.positions, read.base.shape)]
             if read.base.units is not None:
                 rest = iter(texts)
                 texts = ["0" if unit else next(rest) for unit in read.base.units]

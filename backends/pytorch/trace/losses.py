@@ -82,7 +82,7 @@ def bce_with_logits(c, a, b, weight=None, size_average=None, reduce=None, reduct
 @lowers("hinge_embedding_loss")
 def hinge_embedding_loss(c, a, b, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     n = number_text(float(margin))
-    return elements(c, [a, b], lambda x, y: f"select({y} == 1, {x}, 0.0) + select({y} == -1, max(0, {n} - {x}), 0.0)", reduction)
+    return elements(c, [a, b], lambda x, y: f"select({y} != -1, {x}, 0.0) + select({y} != 1, max(0, {n} - {x}), 0.0)", reduction)
 
 
 @lowers("soft_margin_loss")

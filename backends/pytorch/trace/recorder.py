@@ -47,7 +47,7 @@ class Recorder(TorchFunctionMode):
         self.known = {}  # id(tensor) -> (tensor, Value)
         self.in_forward = False
         self.left_out = []  # what __init__ computes that the language doesn't say
-        self.depth = 0
+        self.inside = 0  # above 0: an operator that is lowered already runs
         self.inits = {}
 
     # -- tensors and values
@@ -63,7 +63,7 @@ class Recorder(TorchFunctionMode):
         if found is None:
             value = self.input_of(tensor) if self.in_forward else None
             if value is None:
-                raise Refusal("a tensor of unknown contents", self.graph.line)
+                raise Refusal(f"a tensor of unknown contents meets {self.graph.op}", self.graph.line)
             self.known[id(tensor)] = found = (tensor, value)
         return found[1]
 
@@ -97,8 +97,7 @@ class Recorder(TorchFunctionMode):
         self.refuse_looks(name, args, kwargs)
         if name in LOWERINGS:
             return self.lowered(func, name, args, kwargs, isinstance(func, type(torch.add)), type(func).__name__ in ("method_descriptor", "wrapper_descriptor"))
-        with Inner(self):
-            return func(*args, **kwargs)
+        return func(*args, **kwargs)  # followed by the operators that it is made of
 
     def check_device(self, kwargs):
         device = kwargs.get("device")
@@ -128,7 +127,11 @@ class Recorder(TorchFunctionMode):
             return self.moved(func(*args, **self.placed(func, name, kwargs)))
         if kwargs.get("out") is not None:
             raise Refusal("an 'out' argument", self.graph.line)
-        result = func(*args, **self.placed(func, name, kwargs))
+        self.inside += 1
+        try:
+            result = func(*args, **self.placed(func, name, kwargs))
+        finally:
+            self.inside -= 1
         target = args[0] if name == "__setitem__" else result
         results = [r for r in (target if isinstance(target, (tuple, list)) else [target]) if isinstance(r, torch.Tensor)]
         if not results:
@@ -202,6 +205,9 @@ MAKERS = {"rand", "randn", "randint", "zeros", "ones", "full", "empty", "arange"
           "range", "hann_window", "hamming_window"}
 
 
+UNSEEN = {"empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "_assert_async"}
+
+
 class NeedsElements(Exception):
     """Something before forward reads elements, which meta tensors don't have: trace with real ones."""
 
@@ -222,8 +228,9 @@ def debugging():
     return bool(os.environ.get("KERNSMITH_TRACE_DEBUG"))
 
 
-class Inner(TorchDispatchMode):
-    """One function without a lowering, by the operators that it is made of."""
+class Operators(TorchDispatchMode):
+    """What reaches PyTorch's dispatcher without being lowered yet: operators of functions that have no lowering, and plain indexing, which
+    some versions of PyTorch don't show to modes of functions."""
 
     def __init__(self, recorder):
         super().__init__()
@@ -233,8 +240,9 @@ class Inner(TorchDispatchMode):
         kwargs = kwargs or {}
         name = func.__name__.split(".")[0]
         recorder = self.recorder
-        if name in FACTS or name.startswith(("sym_", "prim")) or name in ("empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "_assert_async"):
+        if recorder.inside or name in FACTS or name.startswith(("sym_", "prim")) or name in UNSEEN:
             return func(*args, **kwargs)
+        recorder.graph.line = recorder.line() or recorder.graph.line
         recorder.refuse_looks(name, args, kwargs)
         recorder.check_device(kwargs)
         if name not in LOWERINGS:

@@ -192,11 +192,13 @@ def normalize(c, x, p=2.0, dim=1, eps=1e-12, out=None):
     return combined(c, [x, length], lambda a, b: f"{a} / max({b}, {number_text(eps)})")
 
 
-def shifted(c, x, dim, text, dtype=None):
-    """Element by element from x and its reductions along dim: text(x, m, ...)."""
+@lowers("softmin")
+def softmin(c, x, dim=None, *ignored, **more):
+    from pointwise import combined
+    return softmax(c, combined(c, [x], lambda t: f"-{t}", shape=x.shape), dim)
 
 
-@lowers("softmax", "_softmax", "softmin")
+@lowers("softmax", "_softmax")
 def softmax(c, x, dim=None, *ignored, **more):
     from pointwise import combined
     dims = listed(dim if dim is not None else 0 if x.rank in (0, 1, 3) else 1, x.rank)

@@ -75,28 +75,34 @@ def axes_of(source, base, values, trace_with):
     for constant, value in values.items():
         if value < 2:
             continue
-        for other in candidates(value):
-            document = trace_with({constant: other})
-            if document is None:
-                continue
-            try:
-                found = differences(base, document)
-            except Different:
-                continue
-            fits = found and all(number(x) == value and number(y) == other and "." not in str(x) for x, y in found.values())
-            if fits and not any(p in places for p in found):
-                places.update({p: names[constant] for p in found})
-                axes[names[constant]] = constant
-            break
+        found = followed(base, constant, value, trace_with)
+        if found and not any(p in places for p in found):
+            places.update({p: names[constant] for p in found})
+            axes[names[constant]] = constant
     return axes, with_axes(base, places)
 
 
-def candidates(value):
-    out = []
-    for other in (value + 1, 2 * value, value + 8, 3 * value, value // 2):
-        if other >= 2 and other != value and other not in out:
-            out.append(other)
-    return out
+def followed(base, constant, value, trace_with):
+    """The places that hold `constant` itself, where nothing else depends on it; None where something does. One other value is not enough to
+    tell: 80 and 81 have the same half."""
+    places, tried = None, 0
+    for other in (2 * value, value + 1, 3 * value, value + 8, value + 2):
+        document = trace_with({constant: other})
+        if document is None:
+            continue
+        try:
+            found = differences(base, document)
+        except Different:
+            return None
+        if any(number(x) != value or number(y) != other or "." in str(x) for x, y in found.values()):
+            return None
+        if places is not None and set(found) != places:
+            return None
+        places = set(found)
+        tried += 1
+        if tried == 3:
+            break
+    return places
 
 
 def shrunk(base, values, trace_with, enough):

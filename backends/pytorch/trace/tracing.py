@@ -6,7 +6,7 @@ import torch
 from graph import MAX_STATEMENTS, Graph, dtype_name
 from inits import of
 from loading import parts_of
-from recorder import NeedsElements, Recorder
+from recorder import Operators, Recorder
 from values import Refusal, Value, identifier
 
 
@@ -40,7 +40,7 @@ class Tracing:
             self.name_tensors(model)
             arguments = self.declare_arguments(model, given)
             self.recorder.in_forward = True
-            with self.recorder:
+            with self.recorder, Operators(self.recorder):
                 result = model(*given)
             self.recorder.in_forward = False
         outputs, container = self.outputs_of(result)
@@ -74,10 +74,10 @@ class Tracing:
                 self.inputs.append((value.base, "argument", n, thing))
                 self.recorder.known[id(thing)] = (thing, value)
                 arguments.append({"input": value.base.name})
-            elif thing is None or isinstance(thing, (bool, int, float, str)):
-                arguments.append({"value": thing})
+            elif isinstance(thing, (int, float)):
+                arguments.append({"value": int(thing) if isinstance(thing, bool) else thing})
             else:
-                raise Refusal(f"get_inputs gives a {type(thing).__name__} as argument {n + 1}; arguments are tensors and python scalars", self.source.line_of("get_inputs"))
+                raise Refusal(f"get_inputs gives a {type(thing).__name__} as argument {n + 1}; arguments are tensors and numbers", self.source.line_of("get_inputs"))
         return arguments
 
     def check_input(self, tensor, name):

@@ -1,0 +1,6 @@
+import os
+import signal
+
+import torch
+
+os.kill(os.getpid(), signal.SIGKILL)

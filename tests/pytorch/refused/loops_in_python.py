@@ -1,0 +1,5 @@
+import torch
+
+n = 0
+while True:
+    n += 1

