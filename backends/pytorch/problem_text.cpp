@@ -95,14 +95,25 @@ void write_tensor(std::string& out, const char* group, const json& t) {
                                                                                        : scalar_text(t.at("pad")));
 }
 
+/// Text of the tracer for a comment.
+std::string plain(std::string text) {
+  constexpr std::size_t most = 120;
+  for (char& c : text)
+    if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20) c = ' ';
+  return text.substr(0, most);
+}
+
 void write_definition(std::string& out, const json& traced) {
   out += "\n[definition]\ntext = \"\"\"\n";
+  for (const json& rule : traced.value("rewrites", json::array()))
+    out += fmt::format("# line {} is rewritten, exactly for all finite inputs: {}\n", rule.value("line", std::int64_t{0}),
+                       plain(rule.value("rule", "")));
   std::int64_t line = 0;
   for (const json& node : traced.at("nodes")) {
     const std::string text = node.at("text");
     if (text.find_first_of("\"\\\n") != std::string::npos) throw std::invalid_argument("a statement with quotes");
     if (const std::int64_t at = node.value("line", std::int64_t{0}); at != line && at > 0) {
-      out += fmt::format("# line {}: {}\n", at, node.value("op", "").substr(0, 60));
+      out += fmt::format("# line {}: {}\n", at, plain(node.value("op", "")));
       line = at;
     }
     out += text + "\n";

@@ -51,6 +51,15 @@ TEST_CASE("a module is part of what a problem means") {
   CHECK(with->hash != without->hash);
 }
 
+TEST_CASE("constants that were given another value are part of the meaning") {
+  const folder place;
+  const auto plain = with_module(place, table);
+  const auto given = with_module(place, std::string(table) + "overrides = { height = 64 }\n");
+  REQUIRE_MESSAGE(given.has_value(), (given ? "" : given.error().message));
+  CHECK(given->module->overrides.at("height") == 64);
+  CHECK(given->hash != plain->hash);
+}
+
 TEST_CASE("a module that does not fit its problem is refused at the place") {
   CHECK(contains(refused("[module]\nsource = 'm.py'\narguments = ['x']\n"), "the module never gets input 'w'"));
   CHECK(contains(refused("[module]\nsource = 'm.py'\narguments = ['x', 'w']\nparameters = { w = 'k' }\n"), "gets input 'w' twice"));

@@ -115,6 +115,21 @@ TEST_CASE("trees: children stand before parents, affine positions are normal") {
   CHECK(sole_index(t.nodes[0].indices[0]) == 0);
 }
 
+TEST_CASE("a sum says nothing about ranges: the first elements of a dimension") {
+  const problem p = parsed(draft("N = 8", {{"x", "N", "f32", ""}}, {{"y", "3", "f32", ""}}, "y[i] = x[i + 0]"));
+  const statement& s = p.statements[0];
+  const index_expression& at = s.nodes[static_cast<std::size_t>(s.root)].indices[0];
+  CHECK(at.partial);
+  CHECK(sole_index(at) == -1);
+  CHECK(s.variables[0].extent.constant == 3);
+  // Where the index ranges over the whole dimension after all it is the same as standing alone.
+  const problem whole = parsed(draft("N = 8", {{"x", "N", "f32", ""}}, {{"y", "N", "f32", ""}}, "y[i] = x[0 + i]"));
+  const problem plain = parsed(draft("N = 8", {{"x", "N", "f32", ""}}, {{"y", "N", "f32", ""}}, "y[i] = x[i]"));
+  CHECK(sole_index(whole.statements[0].nodes[static_cast<std::size_t>(whole.statements[0].root)].indices[0]) == 0);
+  CHECK(whole.hash == plain.hash);
+  CHECK_FALSE(parse_problem(draft("N = 2", {{"x", "N", "f32", ""}}, {{"y", "3", "f32", ""}}, "y[i] = x[i + 0]"), "draft.toml").has_value());
+}
+
 TEST_CASE("dtypes of undeclared intermediates") {
   const auto type_of = [](const std::string& expression, const std::string& more = "") {
     const problem p = parsed(

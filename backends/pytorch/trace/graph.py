@@ -47,6 +47,8 @@ class Graph:
         self.pads = {}  # copies with a pad: (base, pad) -> value
         self.tables = {}
         self.marked = {}
+        self.rewrites = []  # {rule, line}
+        self.rewriting = True
 
     # -- tensors
 
@@ -164,14 +166,22 @@ class Graph:
         positions = []
         for p in value.positions:
             if any(isinstance(texts[key], str) for key in p.terms):
-                parts = [texts[key] if isinstance(texts[key], str) else ("", texts[key]) for key in p.terms]
-                if len(parts) == 1 and list(p.terms.values()) == [1] and not p.constant and not p.extents:
-                    positions.append(parts[0])
-                    continue
-                raise Refusal("a reshape of a view")
+                positions.append(self.computed_position(p, texts))
+                continue
             positions.append(p.substitute({key: Affine.of(texts[key]) for key in p.terms}))
         self.reads.append(Read(value.base, positions))
         return self.emit(out, f"\x01{len(self.reads) - 1}\x02", value.dtype)
+
+    def computed_position(self, form, texts):
+        """A position some of whose atoms are read from tables."""
+        parts = []
+        for key, c in form.terms.items():
+            text = texts[key] if isinstance(texts[key], str) else self.index(texts[key])
+            parts.append(text if c == 1 else f"{number_text(c)} * {text}")
+        parts += [f"{number_text(c)} * {e}" for e, c in form.extents.items()]
+        if form.constant:
+            parts.append(number_text(form.constant))
+        return " + ".join(parts)
 
     def table(self, extent, divisor, modulus, var):
         """Text of (var / divisor) mod modulus, read from a table made for it."""

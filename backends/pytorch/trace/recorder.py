@@ -8,6 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import contractions, losses, norms, pointwise, reductions, views, windows  # noqa: F401,E401  (they register their lowerings)
 from graph import Graph
 from registry import LOWERINGS, Call
+from rewrites import remember, rewritten
 from values import Refusal, Value
 
 RANDOM = {
@@ -139,7 +140,11 @@ class Recorder(TorchFunctionMode):
         call = Call(self.graph, results)
         call.name, call.builtin, call.is_method = name, builtin, method
         try:
-            made = LOWERINGS[name](call, *given, **more)
+            made = rewritten(call, given, more) if self.graph.rewriting and self.in_forward else None
+            if made is None:
+                made = LOWERINGS[name](call, *given, **more)
+                if isinstance(made, Value) and self.in_forward:
+                    remember(call, made, given, more)
         except Refusal as r:
             raise Refusal(f"'{name}': {r.message}", r.line or self.graph.line, r.kind) from None
         except RecursionError:

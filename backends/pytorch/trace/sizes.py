@@ -4,7 +4,7 @@ import re
 from values import identifier
 
 TOKEN = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
-SKIPPED = {"init", "work", "line", "key"}
+SKIPPED = {"init", "work", "line", "key", "rewrites"}
 
 
 class Different(Exception):

@@ -178,7 +178,8 @@ class Tracing:
                 entry["init"] = init
             inputs.append(entry)
         return {"inputs": inputs, "outputs": described, "intermediates": intermediates, "nodes": nodes, "arguments": arguments, "container": container,
-                "training": bool(model.training), "work": sum(s.work() for s in statements), "read_arguments": [e[0].name for e in kept if id(e[0]) in live]}
+                "training": bool(model.training), 
+                "rewrites": [{"rule": r["rule"], "line": r["line"]} for r in g.rewrites if r["value"].base is not None and id(r["value"].base) in live], "work": sum(s.work() for s in statements), "read_arguments": [e[0].name for e in kept if id(e[0]) in live]}
 
 
 def pad_of(base):

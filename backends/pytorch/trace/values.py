@@ -94,6 +94,8 @@ class Value:
     def __init__(self, dims, dtype, base=None, positions=None, constant=None):
         self.dims = [tuple(a for a in d if a != 1) for d in dims]
         self.dtype, self.base, self.positions, self.constant = dtype, base, positions, constant
+        self.origin = None  # (operator, arguments, keyword arguments): what made it, for rewrites
+        self.low, self.high = float("-inf"), float("inf")  # bounds of every element that is a number
 
     @property
     def shape(self):

@@ -379,6 +379,12 @@ def getitem(c, x, key):
     return x
 
 
+@lowers("index")
+def index(c, x, indices):
+    """aten's indexing: a tensor or nothing per dimension."""
+    return getitem(c, x, tuple(slice(None) if i is None else i for i in indices))
+
+
 def gather_many(c, x, keys):
     """x[a, b] with integer tensors that broadcast against each other, side by side."""
     from pointwise import aligned

@@ -73,7 +73,7 @@ def conv(c, x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 def convolved(c, x, weight, bias, out, kernel, stride, padding, dilation, groups):
     g = c.graph
     n = len(out)
-    x = windowed(g, x, list(range(2, n + 2)), out, kernel, stride, padding, dilation, 0)
+    x = windowed(g, channels_for(g, x, groups, weight.shape[1]), list(range(2, n + 2)), out, kernel, stride, padding, dilation, 0)
     for d in range(2, n + 2):
         weight = g.single(weight, d)
     batch = [Var(a) for a in x.dims[0]]
@@ -85,10 +85,8 @@ def convolved(c, x, weight, bias, out, kernel, stride, padding, dilation, groups
     within = [Var(outputs)] if outputs > 1 else []
     if groups == 1:
         within = [Var(a) for a in weight.dims[0]]
-    # One loop over a group's channels, however often the input's channels were joined.
     count = weight.shape[1]
     channel = [Var(count)] if count > 1 else []
-    x = channels_for(g, x, groups, count)
     weight = g.single(weight, 1) if channel else weight
     if groups > 1:
         weight = g.single(weight, 0)
@@ -126,6 +124,7 @@ def conv_transpose(c, x, weight, bias=None, stride=1, padding=0, output_padding=
     kernel = weight.shape[2:]
     stride, padding, dilation = tuple_of(stride, n), tuple_of(padding, n), tuple_of(dilation, n)
     x, back = batched(c, x, n)
+    x, weight = channels_for(g, x, groups, x.shape[1] // groups), channels_for_weight(g, weight, groups, x.shape[1] // groups)
     out = c.shape[-n:]
     for d in range(2, n + 2):
         x, weight = g.single(x, d), g.single(weight, d)
@@ -169,7 +168,6 @@ def phase(c, x, weight, bias, chosen, counts, groups):
     within = [Var(outputs)] if outputs > 1 else []
     count = x.shape[1] // groups
     channel = [Var(count)] if count > 1 else []
-    x, weight = channels_for(g, x, groups, count), channels_for_weight(g, weight, groups, count)
     if groups == 1:
         within = [Var(a) for a in weight.dims[1]]
     places = [Var(e) if e > 1 else None for e in counts]
