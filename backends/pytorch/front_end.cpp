@@ -31,6 +31,8 @@ constexpr const char* module_inside = "/tmp/kernsmith-module";
 constexpr std::size_t max_name_length = 64;
 constexpr int max_trace_processes = 64;  // threads count
 constexpr int max_fitting_rounds = 64;
+constexpr std::size_t max_workload_lines = 1024;
+constexpr std::size_t max_workload_line_bytes = 1 << 20;
 
 /// A temporary folder that goes with this object.
 class private_folder {
@@ -111,9 +113,35 @@ error how_it_failed(const fs::path& file, const harness::command_result& done) {
                                           done.output.empty() ? "" : "; the last it said: " + last_line(done.output))};
 }
 
+/// The workloads of a definition: a .jsonl of its name beside it. Lines are workloads, or traces that hold one.
+result<json> workloads_of(const fs::path& file) {
+  json all = json::array();
+  if (file.extension() != ".json") return all;
+  fs::path beside = file;
+  beside.replace_extension(".jsonl");
+  std::ifstream stream(beside);
+  std::string line;
+  for (std::size_t number = 1; std::getline(stream, line); ++number) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    json entry = line.size() > max_workload_line_bytes ? json() : json::parse(line, nullptr, false);
+    if (entry.is_object() && entry.contains("workload")) entry = json(entry.at("workload"));
+    if (!entry.is_object() || !entry.contains("axes") || !entry.at("axes").is_object())
+      return fail(fault::bad_request, fmt::format("{}:{}: is no workload: a JSON object with 'axes'", beside.string(), number));
+    for (const auto& [name, extent] : entry.at("axes").items())
+      if (!extent.is_number_integer() || extent.get<std::int64_t>() < 1)
+        return fail(fault::bad_request, fmt::format("{}:{}: axis '{}' must be an integer of at least 1", beside.string(), number, name));
+    if (all.size() == max_workload_lines)
+      return fail(fault::bad_request, fmt::format("{}: more than {} workloads", beside.string(), max_workload_lines));
+    all.push_back(std::move(entry));
+  }
+  return all;
+}
+
 result<json> run_tracer(const fs::path& file, const trace_options& options) {
   auto python = find_python();
   if (!python) return tl::unexpected(python.error());
+  auto workloads = workloads_of(file);
+  if (!workloads) return tl::unexpected(workloads.error());
   auto folder = private_folder::make();
   if (!folder) return tl::unexpected(folder.error());
   for (const tracer_file& part : tracer_files())
@@ -130,9 +158,12 @@ result<json> run_tracer(const fs::path& file, const trace_options& options) {
                   {"memory_bytes", max_trace_memory_bytes},
                   {"time_s", options.module_time_s},
                   {"threads", 1},
-                  {"axes", options.constants}};
+                  {"axes", options.constants},
+                  {"workloads", *workloads}};
   harness::sandbox_spec spec;
-  spec.command = {python->program.string(), "-s", std::string(tracer_inside) + "/main.py", request.dump()};
+  // A file, since an argument can't be that long.
+  if (auto written = put(folder->path() / "request.json", request.dump()); !written) return tl::unexpected(written.error());
+  spec.command = {python->program.string(), "-s", std::string(tracer_inside) + "/main.py", std::string(tracer_inside) + "/request.json"};
   spec.read_only = python->folders;
   spec.scratch = {};
   spec.read_only_at = {{folder->path(), tracer_inside}, {fs::absolute(file), inside}};
@@ -158,6 +189,7 @@ result<json> run_tracer(const fs::path& file, const trace_options& options) {
   if (traced.contains("missing"))
     return fail(fault::missing_here, fmt::format("{}: PyTorch can't be imported by {} ({}); {}", file.string(), python->program.string(),
                                                  traced.value("missing", ""), remedy));
+  traced["workloads"] = std::move(*workloads);
   return traced;
 }
 
@@ -183,7 +215,7 @@ std::string problem_name(const fs::path& file) {
 problem_heading heading_of(const fs::path& file, const json& traced) {
   problem_heading heading;
   heading.name = problem_name(file);
-  heading.source = file.filename().string();
+  heading.source = file.stem().string() + ".py";
   for (const auto& [axis, facts] : traced.at("axes").items()) {
     heading.axes[axis] = facts.at("extent").get<std::int64_t>();
     heading.constants[axis] = facts.at("constant").get<std::string>();
@@ -193,7 +225,31 @@ problem_heading heading_of(const fs::path& file, const json& traced) {
     if (std::none_of(heading.constants.begin(), heading.constants.end(), is_axis))
       heading.overrides[constant] = value.template get<std::int64_t>();
   }
+  for (const json& workload : traced.at("workloads")) {
+    std::map<std::string, std::int64_t> axes;
+    for (const auto& [name, extent] : workload.at("axes").items())
+      if (heading.axes.count(name) != 0) axes[name] = extent.get<std::int64_t>();
+    // What is no axis is fixed as the first workload has it.
+    if (axes.size() != workload.at("axes").size() && !heading.workloads.empty()) continue;
+    if (std::find(heading.workloads.begin(), heading.workloads.end(), axes) == heading.workloads.end())
+      heading.workloads.push_back(std::move(axes));
+  }
   return heading;
+}
+
+/// What the module's text stands in while its problem is read: the file's own folder, or for a definition one that has the module made for
+/// it.
+result<problem> parsed(const std::string& text, const fs::path& file, const json& traced, const std::string& source) {
+  if (!traced.at("module_text").is_string()) return parse_problem(text, file);
+  auto folder = private_folder::make();
+  if (!folder) return tl::unexpected(folder.error());
+  if (auto written = put(folder->path() / source, traced.at("module_text").get<std::string>()); !written)
+    return tl::unexpected(written.error());
+  auto task = parse_problem(text, folder->path() / file.filename());
+  if (!task) return task;
+  task->path = file;
+  task->module->source.path = fs::absolute(file).parent_path() / source;
+  return task;
 }
 
 result<traced_module> module_of(const fs::path& file, const json& traced) {
@@ -204,7 +260,7 @@ result<traced_module> module_of(const fs::path& file, const json& traced) {
     auto text = problem_text(traced.at("problem"), heading);
     if (!text) return fail(text.error().kind, fmt::format("{}: {}", file.string(), text.error().message));
     made.text = std::move(*text);
-    auto task = parse_problem(made.text, file);
+    auto task = parsed(made.text, file, traced, heading.source);
     if (!task) return fail(task.error().kind, fmt::format("the problem made from it is refused: {}", task.error().message));
     made.task = std::move(*task);
     auto proof = prove_trace(made.task, file, traced.at("proof"));
@@ -245,7 +301,7 @@ std::string axes_text(const problem& p) {
 }  // namespace
 
 bool is_module_file(const fs::path& file) {
-  return file.extension() == ".py";
+  return file.extension() == ".py" || file.extension() == ".json";
 }
 
 double workload_bytes(const problem& p, const std::vector<std::int64_t>& axes) {

@@ -1,4 +1,5 @@
-// A PyTorch module in a file (class Model, get_inputs, get_init_inputs, as KernelBench has them) becomes a problem.
+// A PyTorch module in a file (class Model, get_inputs, get_init_inputs, as KernelBench has them) becomes a problem; so does a
+// FlashInfer-Trace definition (.json, with its workloads in a .jsonl of the same name beside it).
 //
 // The file runs in the sandbox: no network, nothing to write but a private /tmp, limits on time and memory. A tracer (trace/*.py) follows
 // its forward call by call and gives back one JSON document: the definition, which module constants its sizes follow, and samples of what
@@ -39,7 +40,7 @@ struct traced_module {
   double import_s = 0, trace_s = 0;  ///< inside of Python
 };
 
-/// Whether a file is given to trace_module rather than to load_problem: by its name.
+/// Whether a file is given to trace_module rather than to load_problem: by its name (.py, .json).
 [[nodiscard]] bool is_module_file(const std::filesystem::path& file);
 
 /// bad_request with "file:line: ..." for a file that can't become a problem, missing_here without PyTorch or a sandbox.

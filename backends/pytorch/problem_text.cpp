@@ -176,6 +176,11 @@ std::string written(const json& traced, const problem_heading& heading) {
                                                                                          : scalar_text(t.at("pad")));
     }
   }
+  for (const auto& workload : heading.workloads) {
+    std::vector<std::string> extents;
+    for (const auto& [axis, extent] : workload) extents.push_back(fmt::format("{} = {}", axis, extent));
+    out += fmt::format("\n[[workloads]]\naxes = {{ {} }}\n", fmt::join(extents, ", "));
+  }
   write_definition(out, traced);
   write_compare(out, traced);
   if (!heading.source.empty()) write_module(out, traced, heading);

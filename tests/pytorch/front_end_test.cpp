@@ -213,3 +213,18 @@ TEST_CASE("what a module prints is no part of its trace") {
   const written_module module(std::string("print('x' * 100, '\\n' * 8000000)\n") + linear_softmax);
   CHECK(traced(module.file()).samples == 5);
 }
+
+TEST_CASE("a FlashInfer-Trace definition with its workloads") {
+  if (no_pytorch()) return;
+  const auto made = traced(folder / "flashinfer/rmsnorm_h512.json");
+  const problem& p = made.task;
+  CHECK(p.name == "rmsnorm_h512");
+  REQUIRE(p.workloads.size() == 2);
+  std::set<std::vector<std::int64_t>> sizes;
+  for (const workload& w : p.workloads) sizes.insert(w.axes);
+  CHECK(sizes == std::set<std::vector<std::int64_t>>{{64, 512}, {7, 512}});
+  CHECK(p.tensors[0].type == dtype::bf16);
+  CHECK(p.compare.rtol == 1e-2);
+  REQUIRE(p.module.has_value());
+  CHECK(p.module->source.text.find("class Model(torch.nn.Module)") != std::string::npos);
+}

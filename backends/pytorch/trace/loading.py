@@ -11,7 +11,7 @@ MAX_SOURCE_BYTES = 4 << 20
 
 
 class Source:
-    def __init__(self, path, name):
+    def __init__(self, path, name, workloads=None):
         self.path, self.name = path, name
         with open(path, "rb") as f:
             data = f.read(MAX_SOURCE_BYTES + 1)
@@ -21,6 +21,10 @@ class Source:
             self.text = data.decode("utf-8")
         except UnicodeDecodeError as e:
             raise Refusal("not UTF-8 text; save the file as UTF-8", data[:e.start].count(b"\n") + 1)
+        self.module_text = None  # a definition's: the module that was made for it
+        if path.endswith(".json"):
+            from flashinfer import module_of
+            self.text = self.module_text = module_of(self.text, workloads or [])
         try:
             self.tree = ast.parse(self.text, path)
         except SyntaxError as e:

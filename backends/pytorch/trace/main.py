@@ -1,4 +1,4 @@
-"""Reads a request (JSON, first argument), traces one file, writes one JSON document to the descriptor it names.
+"""Reads a request (a JSON file, the first argument), traces one file, writes one JSON document to the descriptor it names.
 
 Nothing that this process says is trusted: the definition is compared with the samples by whoever asked, and both come from here only because
 the file itself says what it computes.
@@ -25,7 +25,8 @@ class OutOfTime(BaseException):
 
 
 def main():
-    request = json.loads(sys.argv[1])
+    with open(sys.argv[1]) as f:
+        request = json.load(f)
     descriptor = os.dup(request["descriptor"])
     os.set_inheritable(descriptor, False)
     os.close(request["descriptor"])
@@ -61,7 +62,7 @@ def main():
     os.abort = ended
     source = None
     try:
-        source = Source(request["file"], request["name"])
+        source = Source(request["file"], request["name"], request.get("workloads"))
         from session import traced
         document = traced(source, request)
         document["seconds"] = {"import": imported - started, "trace": time.monotonic() - imported}

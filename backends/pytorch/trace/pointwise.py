@@ -356,9 +356,6 @@ def converted(c, x, *args, **kwargs):
     if to == torch.bool:
         return combined(c, [x], lambda t: f"{t} != 0")
     if is_real(to):
-        if is_real(x.dtype) and to.itemsize < x.dtype.itemsize if hasattr(to, "itemsize") else False:
-            from graph import dtype_name
-            return combined(c, [x], lambda t: f"{dtype_name(to)}({t})")
         return combined(c, [x], lambda t: t)
     from graph import dtype_name
     return combined(c, [x], lambda t: f"{dtype_name(to)}({t})")

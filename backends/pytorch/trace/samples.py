@@ -11,15 +11,15 @@ KINDS = ["own", "signed", "scaled", "heavy", "structured"]
 
 
 class InFloat64(TorchFunctionMode):
-    """What asks for float32 by name gets float64."""
+    """What asks for a narrower float by name gets float64: rounding in between is no part of what a module means."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         name = getattr(func, "__name__", "")
-        wide = lambda a: torch.float64 if a is torch.float32 else a
+        wide = lambda a: torch.float64 if isinstance(a, torch.dtype) and a.is_floating_point else a
         args = tuple(wide(a) for a in args)
         kwargs = {k: wide(v) for k, v in kwargs.items()}
-        if name == "float" and args and isinstance(args[0], torch.Tensor):
+        if name in ("float", "half", "bfloat16") and args and isinstance(args[0], torch.Tensor):
             return args[0].double()
         return func(*args, **kwargs)
 

@@ -58,7 +58,7 @@ def traced(source, request):
     through_axes = all(c in axes.values() for c in proof)
     for document in (named, small):
         document.pop("read_arguments", None)
-    return {"version": 1, "torch": torch.__version__, "problem": named, "axes": {a: {"constant": c, "extent": values[c]} for a, c in axes.items()},
+    return {"version": 1, "module_text": source.module_text, "torch": torch.__version__, "problem": named, "axes": {a: {"constant": c, "extent": values[c]} for a, c in axes.items()},
             "constants": {c: v for c, v in values.items()}, "overrides": given,
             "proof": {"axes": {a: proof.get(c, values[c]) for a, c in axes.items()} if through_axes else None,
                       "problem": None if through_axes else small, "constants": proof, "samples": samples}}
