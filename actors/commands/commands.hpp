@@ -17,6 +17,7 @@ command_body add_profile(CLI::App& program);
 command_body add_knowledge(CLI::App& program);
 command_body add_show(CLI::App& program);
 command_body add_diff(CLI::App& program);
+command_body add_bench(CLI::App& program);
 command_body add_doctor(CLI::App& program);
 
 /// Parses the command line and runs the command it names.

@@ -43,6 +43,7 @@ int run_program(int argc, char** argv) {
   bodies["knowledge"] = add_knowledge(program);
   bodies["show"] = add_show(program);
   bodies["diff"] = add_diff(program);
+  bodies["bench"] = add_bench(program);
   bodies["doctor"] = add_doctor(program);
   try {
     program.parse(argc, argv);

@@ -14,7 +14,7 @@ import tempfile
 
 import jsonschema
 
-KINDS = ("result", "evaluation", "event")
+KINDS = ("result", "evaluation", "event", "suite")
 
 
 def at(document, path):
@@ -60,6 +60,13 @@ BROKEN = {
     "profiled.event.json": [
         removed(["payload", "diagnosis"]), removed(["payload", "profile"]), replaced(["payload", "candidate"], "eval-1"), replaced(["payload", "more"], 1),
         replaced(["payload", "diagnosis", "confidence"], "sure"),
+    ],
+    "whole.suite.json": [
+        replaced(["schema"], "kernsmith.suite/2"), removed(["summaries"]), replaced(["summaries"], []), replaced(["targets"], []), replaced(["more"], 1), replaced(["state"], "running"),
+        replaced(["summaries", 0, "fast", 0, "share"], 1.5), replaced(["summaries", 0, "fast"], []), removed(["summaries", 0, "refused"]), replaced(["summaries", 0, "over", "torch.compile", "geomean"], 0),
+        replaced(["entries", 0, "status"], "fine"), replaced(["entries", 0, "speedup"], None),  # correct, but how fast?
+        replaced(["entries", 0, "reason"], "because"), replaced(["entries", 3, "reason"], None), replaced(["entries", 3, "speedup"], 1.5),  # refused, with a speed-up
+        replaced(["entries", 0, "ci95"], [1.0]), removed(["entries", 0, "folder"]),
     ],
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the problem files of this folder: what a problem must be so that "correct and faster" says something about it.
+"""Checks the problem files of tests/problems: what a problem must be so that "correct and faster" says something about it.
 
-    check.py [--times] [--sizes NAME] [FILE...]
+    check_problems.py [--times] [--sizes NAME] [FILE...]
 
 Each file is imported and run with PyTorch's interpreter. It must name its parts, agree with itself under one seed, and make outputs that are
 finite, not constant, and out of reach for answers which were never computed: zeros, the mean of the outputs, the answer to another seed's
@@ -21,7 +21,7 @@ except ImportError:
     print("SKIPPED: PyTorch is not installed for this interpreter")
     sys.exit(77)
 
-FOLDER = pathlib.Path(__file__).resolve().parent
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "problems"
 TOLERANCE = 1e-4
 CATEGORIES = ("activation", "attention", "conv", "convchain", "gemmchain", "loss", "matmul", "model", "norm", "pool", "reduce", "scan")
 LEAST_FILES = 60
@@ -167,7 +167,7 @@ def main():
     parser.add_argument("--times", action="store_true", help="print how long each takes, in milliseconds")
     parser.add_argument("--sizes", help="check at these sizes of sizes.toml")
     options = parser.parse_args()
-    everything = sorted(p for p in FOLDER.glob("*.py") if p.name != "check.py")
+    everything = sorted(FOLDER.glob("*.py"))
     files = [p for p in everything if not options.files or any(fnmatch.fnmatch(p.stem, pathlib.Path(f).stem) for f in options.files)]
     failures = []
     try:
