@@ -191,15 +191,15 @@ result<void> device_evaluator::measure(const built_kernel& kernel, kernel_proces
   bench_->settle_runners();
   for (std::size_t i = 0; i < count; ++i) {
     const double best = i < best_ratios_.size() ? best_ratios_[i] : 0;
-    const auto again = [&] { return bench_->start(kernel.library); };
-    // Nobody is checked against himself.
+    const auto relaunch = [&] { return bench_->start(kernel.library); };
+    // Nobody is checked relaunchst himself.
     const bool by_champion = !bench_->champion().empty() && bench_->champion() != kernel.library;
-    auto m = measure_workload(*bench_, *bench_->workloads()[i], process, again, limits, best, by_champion);
+    auto m = measure_workload(*bench_, *bench_->workloads()[i], process, relaunch, limits, best, by_champion);
     if (!m && by_champion && bench_->champion().empty()) {
-      auto fresh = again();
+      auto fresh = relaunch();
       if (!fresh) return tl::unexpected(fresh.error());
       process = std::move(*fresh);
-      m = measure_workload(*bench_, *bench_->workloads()[i], process, again, limits, best, false);
+      m = measure_workload(*bench_, *bench_->workloads()[i], process, relaunch, limits, best, false);
     }
     if (!m) return tl::unexpected(m.error());
     e.verification.timed_outputs += m->checked;
