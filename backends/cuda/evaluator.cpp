@@ -192,7 +192,7 @@ result<void> device_evaluator::measure(const built_kernel& kernel, kernel_proces
   for (std::size_t i = 0; i < count; ++i) {
     const double best = i < best_ratios_.size() ? best_ratios_[i] : 0;
     const auto relaunch = [&] { return bench_->start(kernel.library); };
-    // Nobody is checked relaunchst himself.
+    // Nobody is checked against himself.
     const bool by_champion = !bench_->champion().empty() && bench_->champion() != kernel.library;
     auto m = measure_workload(*bench_, *bench_->workloads()[i], process, relaunch, limits, best, by_champion);
     if (!m && by_champion && bench_->champion().empty()) {
