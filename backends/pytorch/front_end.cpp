@@ -25,7 +25,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int document_descriptor = 3;
+constexpr int document_descriptor = 6;  // those before are the sandbox's own
 constexpr const char* tracer_inside = "/tmp/kernsmith-trace";
 constexpr const char* module_inside = "/tmp/kernsmith-module";
 constexpr std::size_t max_name_length = 64;

@@ -11,6 +11,11 @@ class Shape:
         self.shape, self.dtype = shape, dtype
 
 
+def unweighted(weight):
+    if weight is not None:
+        raise Refusal("weights of elements")
+
+
 def settled(c, x, reduction):
     """Element losses to what `reduction` asks for."""
     reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)
@@ -29,13 +34,15 @@ def elements(c, operands, text, reduction):
 
 
 @lowers("mse_loss")
-def mse_loss(c, a, b, size_average=None, reduce=None, reduction="mean"):
+def mse_loss(c, a, b, size_average=None, reduce=None, reduction="mean", weight=None):
+    unweighted(weight)
     reduction = size_average if isinstance(size_average, int) else reduction
     return elements(c, [a, b], lambda x, y: f"({x} - {y}) * ({x} - {y})", reduction)
 
 
 @lowers("l1_loss")
-def l1_loss(c, a, b, size_average=None, reduce=None, reduction="mean"):
+def l1_loss(c, a, b, size_average=None, reduce=None, reduction="mean", weight=None):
+    unweighted(weight)
     return elements(c, [a, b], lambda x, y: f"abs({x} - {y})", reduction)
 
 
@@ -51,7 +58,8 @@ def smooth_l1_loss(c, a, b, size_average=None, reduce=None, reduction="mean", be
 
 
 @lowers("huber_loss")
-def huber_loss(c, a, b, reduction="mean", delta=1.0, *ignored, **more):
+def huber_loss(c, a, b, reduction="mean", delta=1.0, weight=None):
+    unweighted(weight)
     n = number_text(float(delta))
     return elements(c, [a, b], lambda x, y: f"select(abs({x} - {y}) <= {n}, 0.5 * ({x} - {y}) * ({x} - {y}), {n} * (abs({x} - {y}) - 0.5 * {n}))", reduction)
 

@@ -198,7 +198,7 @@ def softmin(c, x, dim=None, *ignored, **more):
     return softmax(c, combined(c, [x], lambda t: f"-{t}", shape=x.shape), dim)
 
 
-@lowers("softmax", "_softmax")
+@lowers("softmax", "_softmax", "_safe_softmax")
 def softmax(c, x, dim=None, *ignored, **more):
     from pointwise import combined
     dims = listed(dim if dim is not None else 0 if x.rank in (0, 1, 3) else 1, x.rank)
