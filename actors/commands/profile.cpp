@@ -30,7 +30,8 @@ struct profile_options {
 
 /// A kernel whose answers are wrong has nothing to diagnose: its outcome is the answer.
 struct profiled {
-  memory::evaluation measured{.outcome = "unmeasured"};
+  profiled() { measured.outcome = "unmeasured"; }
+  memory::evaluation measured;
   memory::profile profile;  ///< when the evaluation passed
 };
 
