@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "backends/cpp/build_cache.hpp"
+#include "backends/cpp/half_float_text.hpp"
 #include "backends/cpp/machine_code.hpp"
 #include "backends/harness/kernel_header.hpp"
 #include "backends/harness/sandbox.hpp"
@@ -152,6 +153,14 @@ std::string short_version(const std::string& line) {
 
 }  // namespace
 
+/// g++ knows _Float16 in C++ from version 12 on; clang++ from long before.
+bool lacks_half(const std::string& compiler) {
+  constexpr int first_with_half = 12;
+  const std::size_t space = compiler.find(' ');
+  return compiler.find("clang") == std::string::npos && space != std::string::npos && std::atoi(compiler.c_str() + space) > 0 &&
+         std::atoi(compiler.c_str() + space) < first_with_half;
+}
+
 result<toolchain> toolchain::discover(const fs::path& cache) {
   auto program = find_compiler();
   if (!program) return tl::unexpected(program.error());
@@ -171,6 +180,7 @@ result<toolchain> toolchain::discover(const fs::path& cache) {
   }
   const std::string version = first_line(asked->output);
   made.compiler_version_ = short_version(version);
+  made.lacks_half_ = lacks_half(made.compiler_version_);
   made.identity_ = made.program_.string() + '\n' + version + '\n' + processor_identity();
   return made;
 }
@@ -215,6 +225,7 @@ result<built_kernel> toolchain::build(const std::string& source, const std::vect
                                        fmt::join(quiet_flags, " "), fmt::join(extra_flags, "\n"), fmt::join(link_flags, "\n"),
                                        harness::kernel_header_text(), source);
   if (!companion.empty()) everything.append("\x1e").append(companion);
+  if (lacks_half_) everything.append("\x1e").append(half_float_text());
   for (const auto& [name, text] : beside) everything.append("\x1e").append(name).append("\x1e").append(text);
   const std::string key = content_hash(everything);
   if (auto known = cache.find(key)) return std::move(*known);
@@ -243,11 +254,15 @@ result<built_kernel> toolchain::compile(const std::string& source, const std::st
   for (const auto& [name, text] : beside) {
     if (auto written = write_file(build / name, text); !written) return tl::unexpected(written.error());
   }
+  if (lacks_half_) {
+    if (auto written = write_file(build / "half_float.h", half_float_text()); !written) return tl::unexpected(written.error());
+  }
   auto spec = compiler_sandbox(program_, compiler_paths_);
   spec.writable = {{build, "/build"}};
   spec.command.insert(spec.command.end(), compile_flags.begin(), compile_flags.end());
   spec.command.insert(spec.command.end(), quiet_flags.begin(), quiet_flags.end());
   spec.command.insert(spec.command.end(), extra_flags.begin(), extra_flags.end());
+  if (lacks_half_) spec.command.insert(spec.command.end(), {"-include", "/build/half_float.h"});
   if (!companion.empty()) spec.command.push_back("/build/companion.cpp");
   // The binary carries what it was built from; inspect_library() reads it back.
   for (const std::string& argument : {"-Wl,--build-id=0x" + key, std::string("-I/build"), std::string("/build/kernel.cpp"),

@@ -23,6 +23,9 @@ inline constexpr std::size_t max_source_bytes = std::size_t{4} << 20;
 
 using named_texts = std::vector<std::pair<std::string, std::string_view>>;
 
+/// `compiler` ("g++ 10.2.1") has no _Float16 in C++.
+[[nodiscard]] bool lacks_half(const std::string& compiler);
+
 class toolchain {
  public:
   /// Finds the compiler ($KERNSMITH_CXX, else g++, else c++). missing_here with the remedy when there is none. `cache` is created; built
@@ -49,6 +52,7 @@ class toolchain {
   std::filesystem::path program_;
   std::filesystem::path cache_;
   std::string compiler_version_;
+  bool lacks_half_ = false;                            ///< it is given half_float.h
   std::string identity_;                               ///< compiler, its full version line, the processor that -march=native means
   std::vector<std::filesystem::path> compiler_paths_;  ///< what the sandbox needs beyond the system's folders
 };
