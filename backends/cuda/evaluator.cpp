@@ -9,7 +9,6 @@
 #include "backends/cpp/machine_facts.hpp"
 #include "backends/cpp/work_model.hpp"
 #include "backends/cuda/candidate_checks.hpp"
-#include "backends/cuda/cupti.hpp"
 #include "backends/cuda/device_peaks.hpp"
 #include "backends/cuda/ptxas_report.hpp"
 #include "backends/cuda/samples.hpp"
@@ -28,7 +27,6 @@ constexpr int control_blocks = 3, control_launches = 6;  // processes differ a l
 /// Matrix units multiply this many times faster than the measured plain f32 rate, narrow types included; work_model's own margin comes on
 /// top.
 constexpr double matrix_unit_margin = 4;
-constexpr double device_time_timeout_s = 20, device_time_calls = 20;
 /// What failed by nobody's doing is tried once more before it is reported.
 constexpr int infrastructure_retries = 1;
 /// What others may need for one piece of work: a strict final evaluation, a profile, the opening of a large problem.
@@ -90,7 +88,6 @@ class device_evaluator final : public evaluator {
   result<memory::evaluation> evaluate_on_device(const built_kernel& kernel, effort how);
   result<void> measure(const built_kernel& kernel, kernel_process& process, effort how, memory::evaluation& e);
   void finish_measured(const built_kernel& kernel, effort how, const std::vector<workload_measurement>& measured, memory::evaluation& e);
-  [[nodiscard]] result<void> count_device_time(kernel_process& process, std::vector<workload_measurement>& measured);
   void state_precision_limit(workload_state& w);
   [[nodiscard]] result<void> probe_health();
   [[nodiscard]] error out_of_order(const std::string& why) const;
@@ -222,25 +219,9 @@ result<void> device_evaluator::measure(const built_kernel& kernel, kernel_proces
   if (!conduct) return tl::unexpected(conduct.error());
   if (candidate_checks::took_failure(*conduct, e)) return {};
   if (how == effort::final) {
-    if (auto counted = count_device_time(process, measured); !counted) return counted;
+    if (auto counted = count_device_time(*bench_, process, measured); !counted) return counted;
   }
   finish_measured(kernel, how, measured, e);
-  return {};
-}
-
-/// By CUPTI, after everything else: its library is foreign code in the candidate's process, and slows it down.
-result<void> device_evaluator::count_device_time(kernel_process& process, std::vector<workload_measurement>& measured) {
-  const auto cupti = find_cupti();
-  if (!cupti) return {};
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    workload_state& w = *bench_->workloads()[i];
-    const double timeout_s = device_time_timeout_s + device_time_calls * measured[i].timing.median_ns * 1e-9;
-    auto counted = process.device_time(*w.verified, *cupti, timeout_s);
-    if (!counted && counted.error().kind == fault::interrupted) return tl::unexpected(counted.error());
-    // A second opinion that can't be had is none.
-    if (!counted || counted->status != harness::call_status::ok || counted->inside_ns.empty()) return {};
-    measured[i].device_ns = counted->inside_ns.front();
-  }
   return {};
 }
 

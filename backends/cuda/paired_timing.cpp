@@ -153,7 +153,8 @@ result<void> paired_timing::run_trusted(harness::poison pattern, double& per_cal
                 fmt::format("the kernel that gives the expected outputs failed on {} ({}): {}", w_.main.what, outcome_of(call.status),
                             call.detail));
   };
-  if (trusted_.form == output_form::wide) return make_ready(trusted_sets_, pattern);  // the reference is called set by set when the outputs are judged
+  if (trusted_.form == output_form::wide)
+    return make_ready(trusted_sets_, pattern);  // the reference is called set by set when the outputs are judged
   trusted_.process->thaw();
   if (plan_.warm && trusted_.timed) {
     auto warmed = trusted_.process->timed(trusted_sets_, plan_.timeout_s);
@@ -214,8 +215,7 @@ result<check_result> paired_timing::judge_by_reference(harness::poison pattern) 
   for (const std::size_t s : batch_) {
     for (std::size_t i = 0; i < trusted_sets_[s]->inputs.size(); ++i) {
       const device_tensor& from = trusted_sets_[s]->inputs[i];
-      if (auto ok = bench_.trusted().copy((*wide)->inputs[i].address, from.address, from.bytes); !ok)
-        return tl::unexpected(ok.error());
+      if (auto ok = bench_.trusted().copy((*wide)->inputs[i].address, from.address, from.bytes); !ok) return tl::unexpected(ok.error());
     }
     if (auto ok = bench_.on()->wait(); !ok) return tl::unexpected(ok.error());
     auto called = (*process)->call({*wide}, std::max(plan_.timeout_s, reference_timeout_s));
@@ -329,9 +329,10 @@ result<check_result> paired_timing::settle() {
   }
   if (trusted_.form != output_form::wide) {
     auto ready = trusted_.process->prepare_timed(trusted_sets_, plan_.timeout_s);
+    const bool captured_too = ready && ready->status == harness::call_status::ok;
+    if (!captured_too && trusted_.champion) return tl::unexpected(disown_champion(ready ? ready->detail : ready.error().message));
     if (!ready) return tl::unexpected(ready.error());
-    if (ready->status != harness::call_status::ok)
-      return fail(fault::bad_request, fmt::format("the baseline on {}: {}", w_.main.what, ready->detail));
+    if (!captured_too) return fail(fault::bad_request, fmt::format("the baseline on {}: {}", w_.main.what, ready->detail));
   }
   harness::timing_block unused;
   return pair(true, false, unused);

@@ -1,13 +1,29 @@
 #include "backends/cuda/samples.hpp"
 
+#include "backends/cuda/cupti.hpp"
+
 namespace kernsmith::cuda {
 
 namespace {
 
+constexpr double device_time_timeout_s = 20, device_time_calls = 20;
 /// CUPTI's own share and another clock rate stay far below.
 constexpr double disagreement_factor = 1.5, disagreement_ns = 5e3;
 
 }  // namespace
+
+result<void> count_device_time(workbench& bench, kernel_process& process, std::vector<workload_measurement>& measured) {
+  const auto cupti = find_cupti();
+  if (!cupti) return {};
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const double timeout_s = device_time_timeout_s + device_time_calls * measured[i].timing.median_ns * 1e-9;
+    auto counted = process.device_time(*bench.workloads()[i]->verified, *cupti, timeout_s);
+    if (!counted && counted.error().kind == fault::interrupted) return tl::unexpected(counted.error());
+    if (!counted || counted->status != harness::call_status::ok || counted->inside_ns.empty()) return {};
+    measured[i].device_ns = counted->inside_ns.front();
+  }
+  return {};
+}
 
 bool accounts_disagree(const workload_measurement& m) {
   return m.device_ns > disagreement_factor * m.timing.median_ns + disagreement_ns;

@@ -40,8 +40,8 @@ struct workload_measurement : harness::measured_workload {
 /// baseline is slow, the bench's champion, if there is one, may say what timed calls must give; should it turn out to be wrong, this is an
 /// error and the bench has no champion any more.
 [[nodiscard]] result<workload_measurement> measure_workload(workbench& bench, workload_state& w, kernel_process& candidate,
-                                                            const process_starter& relaunch, const timing_limits& limits,
-                                                            double best_ratio, bool by_champion);
+                                                            const process_starter& relaunch, const timing_limits& limits, double best_ratio,
+                                                            bool by_champion);
 
 /// Outside time of one call, after the device was handed to the process. `status` and `detail` tell how it ended.
 [[nodiscard]] result<double> one_call_ns(kernel_process& process, device_buffers& buffers, harness::call_status& status,
