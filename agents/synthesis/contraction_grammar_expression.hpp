@@ -60,8 +60,8 @@ struct node {
   std::int64_t integer = 0;
   int symbol = -1;  ///< variable, axis, or id of a value computed earlier in the nest
   std::vector<int> arguments;
-  linear_form where;          ///< loads
-  std::vector<guard> guards;  ///< padded loads: all must hold, else the value is `number`
+  linear_form where;           ///< loads
+  std::vector<guard> guards;   ///< padded loads: all must hold, else the value is `number`
   std::vector<guard> windows;  ///< loads: dimensions that several variables walk together ("2 * p + r")
 };
 

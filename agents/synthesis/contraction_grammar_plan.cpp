@@ -202,7 +202,8 @@ class planner {
       again = false;
       for (std::size_t o = 0; o < role.size() && !again; ++o) {
         for (std::size_t i = 0; i < role.size() && !again; ++i) {
-          if (o == i || walked_with_others(role[o]) || walked_with_others(role[i]) || !plan_.p.mergeable(role[o], role[i], targets)) continue;
+          if (o == i || walked_with_others(role[o]) || walked_with_others(role[i]) || !plan_.p.mergeable(role[o], role[i], targets))
+            continue;
           plan_.p.merge(role[o], role[i], targets);
           role.erase(role.begin() + static_cast<std::ptrdiff_t>(o));
           again = true;

@@ -26,14 +26,14 @@ enum class sum_kind : std::uint8_t { f32, f64, i32 };
 struct contraction_plan {
   program p;
   sum_kind sums = sum_kind::f32;
-  std::vector<int> batch;     ///< loop variables outside of the matrices
-  int row = -1;               ///< -1: one row (GEMV)
-  int column = -1;            ///< along the lanes
-  std::vector<int> depth;     ///< outermost first; more than one only when they don't collapse
-  int left = -1, right = -1;  ///< trees
+  std::vector<int> batch;                    ///< loop variables outside of the matrices
+  int row = -1;                              ///< -1: one row (GEMV)
+  int column = -1;                           ///< along the lanes
+  std::vector<int> depth;                    ///< outermost first; more than one only when they don't collapse
+  int left = -1, right = -1;                 ///< trees
   std::vector<int> row_outer, column_outer;  ///< plan_flattened: walked together with row and column, outermost first
-  std::vector<step> steps;    ///< steps[0] is the sum
-  std::vector<int> stored;    ///< intermediates that are written
+  std::vector<step> steps;                   ///< steps[0] is the sum
+  std::vector<int> stored;                   ///< intermediates that are written
 
   [[nodiscard]] polynomial extent(int variable) const;
   [[nodiscard]] polynomial depth_extent() const;

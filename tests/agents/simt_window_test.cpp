@@ -51,9 +51,10 @@ TEST_CASE("convolutions are right on emulated tensor cores") {
     check_emulated(p, shapes, random_count, {}, tensor_cores);
   };
   check(convolution(), {{1, 1, 1, 1, 1}, {2, 9, 70, 9, 11}});
-  check(convolution("bf16", "N=2 C=9 K=20 H=9 W=11"), {{1, 1, 1, 1, 1}, {2, 9, 20, 9, 11}, {3, 40, 9, 4, 4}}, 1);
+  check(convolution("bf16", "N=2 C=9 K=20 H=9 W=11"), {{1, 1, 1, 1, 1}, {2, 9, 20, 9, 11}, {3, 40, 9, 4, 4}});
   check(channels_last("f16"), {{1, 1, 1, 1, 1, 1, 1}, {2, 16, 24, 9, 11, 5, 6}, {1, 13, 9, 7, 6, 4, 3}}, 1);
   check(channels_last("f64"), {{2, 16, 24, 9, 11, 5, 6}});
+  check(channels_last("bf16"), {{2, 16, 24, 9, 11, 5, 6}, {3, 8, 24, 5, 4, 3, 2}, {2, 13, 24, 9, 11, 5, 6}}, 1);
   // Where nothing needs a pad, bf16 images whose channels are last are read where they lie.
   check(small_problem("N=2 C=16 K=24 H=9 W=11 P=7 Q=9", "in x bf16[N,H,W,C]\nin w bf16[K,3,3,C]\nout y f32[N,P,Q,K]",
                       "y[n,p,q,k] = sum(c,r,s: x[n,p+r,q+s,c] * w[k,r,s,c])"),
@@ -108,7 +109,8 @@ TEST_CASE("windows are right, strided, padded, along the lanes or not") {
   check_emulated(pool("N,H,W,C", "N,P,Q,C", "y[n,p,q,c] = max(r < 3, s < 3: x[n,2*p+r-1,2*q+s-1,c])", "bf16", " pad = -inf"), shapes, 3);
   check_emulated(pool("N,C,H,W", "N,C,P,Q", "y[n,c,p,q] = 0.25 * sum(r < 2, s < 2: x[n,c,2*p+r,2*q+s])", "f16", " pad = 0.0"), shapes, 2);
   const auto depthwise = [](const char* x, const char* y, const char* body) {
-    return small_problem("N=2 C=5 H=9 W=11", fmt::format("in x f32[{}] pad = 0.0\nin w f32[C,3,3]\nin b f32[C]\nout y f32[{}]", x, y), body);
+    return small_problem("N=2 C=5 H=9 W=11", fmt::format("in x f32[{}] pad = 0.0\nin w f32[C,3,3]\nin b f32[C]\nout y f32[{}]", x, y),
+                         body);
   };
   const std::vector<std::vector<std::int64_t>> images = {{1, 1, 1, 1}, {2, 5, 9, 11}, {1, 33, 5, 6}};
   check_emulated(depthwise("N,C,H,W", "N,C,H,W", "y[n,c,p,q] = max(b[c] + sum(r,s: x[n,c,p+r-1,q+s-1] * w[c,r,s]), 0)"), images, 2);

@@ -143,15 +143,14 @@ class emitter : public group_writer {
   }
 
   std::string producer(const std::string& coordinates) const {
-    std::string text =
-        plan_.flat ? nest::fill(gemm_gather_producer_text, {{"BATCH_COORDINATES", coordinates},
-                                                            {"LEFT_READER", gather_reader(plan_.left, "first_row")},
-                                                            {"RIGHT_READER", gather_reader(plan_.right, "first_column")},
-                                                            {"FETCH_LEFT", fetch_tiles(plan_.left)},
-                                                            {"FETCH_RIGHT", fetch_tiles(plan_.right)}})
-                   : nest::fill(gemm_producer_text, {{"BATCH_COORDINATES", coordinates},
-                                                     {"FETCH_LEFT", fetch(plan_.left, "row")},
-                                                     {"FETCH_RIGHT", fetch(plan_.right, "column")}});
+    std::string text = plan_.flat ? nest::fill(gemm_gather_producer_text, {{"BATCH_COORDINATES", coordinates},
+                                                                           {"LEFT_READER", gather_reader(plan_.left, "first_row")},
+                                                                           {"RIGHT_READER", gather_reader(plan_.right, "first_column")},
+                                                                           {"FETCH_LEFT", fetch_tiles(plan_.left)},
+                                                                           {"FETCH_RIGHT", fetch_tiles(plan_.right)}})
+                                  : nest::fill(gemm_producer_text, {{"BATCH_COORDINATES", coordinates},
+                                                                    {"FETCH_LEFT", fetch(plan_.left, "row")},
+                                                                    {"FETCH_RIGHT", fetch(plan_.right, "column")}});
     text.pop_back();
     return text.substr(1);
   }
@@ -164,7 +163,8 @@ class emitter : public group_writer {
     const auto registers = [&](const char* direction, const std::string& count) {
       return s_.consumers == 1 ? std::string() : fmt::format("asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\");", direction, count);
     };
-    const std::string coordinates = plan_.nest.batch.empty() ? "" : unpack_text(plan_.nest.p, plan_.nest.batch, "at.batch", "        ", "int");
+    const std::string coordinates =
+        plan_.nest.batch.empty() ? "" : unpack_text(plan_.nest.p, plan_.nest.batch, "at.batch", "        ", "int");
     return {
         {"READERS", s_.in_turn ? "1" : "CONSUMERS"},
         {"BARRIERS", s_.in_turn ? "2 * STAGES + 2" : "2 * STAGES"},

@@ -23,6 +23,11 @@ const gemm_window* window_of(const gemm_operand& o, int variable) {
   return nullptr;
 }
 
+const std::vector<nest::guard>& guards_in(const nest::program& p, int root) {
+  const nest::node& n = p.nodes[static_cast<std::size_t>(root)];
+  return n.kind == nest::node_kind::cast ? guards_in(p, n.arguments[0]) : n.guards;
+}
+
 bool has(const gemm_operand& o, int variable) {
   return window_of(o, variable) != nullptr || std::find(o.lines.begin(), o.lines.end(), variable) != o.lines.end();
 }
@@ -105,7 +110,8 @@ std::string operand_writer::gather_readers(const std::string& threads) const {
   const std::size_t most = std::max(plan_.flat->rows.size(), plan_.flat->columns.size());
   std::string text = fmt::format(
       "\nstruct operand {{\n  const void* data;\n  int64_t plane, batch[2];  // bytes from one plane, matrix to the next\n"
-      "  int line[{}], depth[{}];   // pieces of 16 bytes from one value of an index to the next\n}};\n",
+      "  int line[{}], depth[{}];   // pieces of 16 bytes from one value of an index to the next\n"
+      "  bool padded;               // lines may begin and end outside of the tensor\n}};\n",
       most, std::max<std::size_t>(plan_.flat->depth.size(), 1));
   return text + gather_reader_struct(plan_.left, threads) + gather_reader_struct(plan_.right, threads);
 }
@@ -126,8 +132,8 @@ std::string operand_writer::gather_reader_struct(const gemm_operand& o, const st
     members += ", " + count;
     init += fmt::format(", {}(int({}))", count, extent(f.depth[i]));
     depth_position += fmt::format(" + {} * o.depth[{}]", variable, i);
-    counters_init += i == 0 ? fmt::format("    {} = rest;\n", variable)
-                            : fmt::format("    {0} = rest % {1};\n    rest /= {1};\n", variable, count);
+    counters_init +=
+        i == 0 ? fmt::format("    {} = rest;\n", variable) : fmt::format("    {0} = rest % {1};\n    rest /= {1};\n", variable, count);
   }
   // The innermost runs over, the next one steps, and so on: carry text from the inside out.
   for (std::size_t i = 0; i < f.depth.size(); ++i) {  // i = 0: the outermost, wrapped innermost in the text
@@ -137,8 +143,7 @@ std::string operand_writer::gather_reader_struct(const gemm_operand& o, const st
                    : fmt::format("{{ depth += {1}; if (++{0} == {0}count) {{ {0} = 0; depth -= {0}count * {1}; {2} }} }}", variable, step,
                                  carry);
   }
-  if (!carry.empty())
-    carry = fmt::format("    while (inner >= inner_count) {{ inner -= inner_count; depth -= inner_count; {} }}", carry);
+  if (!carry.empty()) carry = fmt::format("    while (inner >= inner_count) {{ inner -= inner_count; depth -= inner_count; {} }}", carry);
   for (const int variable : f.depth) depth_names.push_back(plan_.nest.p.variables[static_cast<std::size_t>(variable)].name);
   std::vector<std::string> inner_names;
   for (const int variable : f.inner) inner_names.push_back(plan_.nest.p.variables[static_cast<std::size_t>(variable)].name);
@@ -152,6 +157,22 @@ std::string operand_writer::gather_reader_struct(const gemm_operand& o, const st
   if (runs) {
     const std::string length = fmt::format("int({})", product({f.columns.end() - static_cast<std::ptrdiff_t>(f.run), f.columns.end()}));
     run_check = fmt::format(" && at % run < {}", length);
+  }
+  std::string taps, tap;
+  if (o.padded) {
+    std::string indent = "      ", inside;
+    taps = "      unsigned taps = 0;\n      int bit = 0;\n";
+    for (const int variable : f.depth) {
+      taps += fmt::format("#pragma unroll\n{0}for (int {1} = 0; {1} < {2}; ++{1})\n", indent, name(variable), extent(variable));
+      tap = tap.empty() ? name(variable) : fmt::format("({}) * {}count + {}", tap, name(variable), name(variable));
+    }
+    nest::emission emit;
+    emit.p = &plan_.nest.p;
+    emit.variable_names = names_;
+    for (const nest::guard& g : guards_in(plan_.nest.p, o.root))
+      inside += fmt::format("{}inside({}, {})", inside.empty() ? "" : " && ", emit.position(g), g.extent.text(ir_));
+    taps += fmt::format("        taps |= unsigned({}) << bit++;\n      present[l] = there ? (o.padded ? taps : ~0u) : 0;", inside);
+    tap = fmt::format("    const int tap = {};  // beyond the last one nothing is live", tap);
   }
   return nest::fill(gemm_gather_text,
                     {{"SIDE", side(o)},
@@ -167,6 +188,12 @@ std::string operand_writer::gather_reader_struct(const gemm_operand& o, const st
                      {"LINE_INDICES", left ? unpack_narrow_text(plan_.nest.p, lines, "at", "      ") : unpack_columns("at", "      ")},
                      {"LINE_POSITION", positions.empty() ? "0" : joined(positions, " + ")},
                      {"IN_RUN", run_check},
+                     {"PRESENT_MEMBER", o.padded ? "  unsigned present[kLines];  // which taps of a line fall inside"
+                                                 : "  unsigned present;  // which lines there are"},
+                     {"PRESENT_INIT", o.padded ? "" : ", present(0)"},
+                     {"PRESENT_SET", o.padded ? taps : "      present |= unsigned(there) << l;"},
+                     {"PRESENT", o.padded ? "present[l] >> tap" : "present >> l"},
+                     {"TAP", tap},
                      {"COUNTERS_INIT", counters_init},
                      {"DEPTH_POSITION", depth_position},
                      {"LIVE", f.depth.empty() ? "inner < inner_count" : fmt::format("{0} < {0}count", name(f.depth[0]))},
@@ -189,6 +216,7 @@ std::string host_writer::flat_layout(const gemm_operand& o) const {
     packed = fmt::format("{} % {} == 0", inner, depth_unit());
     for (const auto& [variable, stride] : o.at.strides)
       if (variable != depth()) packed += fmt::format(" && ({}) % {} == 0", stride.text(ir_), plan_.row_unit());
+    if (!o.at.offset.is_zero()) packed += fmt::format(" && {} % {} == 0", o.at.offset.text(ir_), plan_.row_unit());
     packed = "!(" + packed + ")";
   }
   std::string text = fmt::format("  l.{}_packed = {};\n", side, packed);
@@ -219,9 +247,7 @@ std::string host_writer::describe_flat(const gemm_operand& o) const {
     for (const int variable : variables) all += (all.empty() ? "" : ", ") + text(variable);
     return all.empty() ? "0" : all;
   };
-  const auto packed_pieces = [&](int variable) {
-    return fmt::format("int(l.{}_stride / {} * {})", side, unit, packed_lines(o, variable));
-  };
+  const auto packed_pieces = [&](int variable) { return fmt::format("int(l.{}_stride / {} * {})", side, unit, packed_lines(o, variable)); };
   std::string base;
   for (const gemm_window& w : o.windows) {
     if (w.least.is_zero()) continue;
@@ -230,15 +256,17 @@ std::string host_writer::describe_flat(const gemm_operand& o) const {
   const auto packed_bytes = [&](int variable) {
     return fmt::format("int64_t(l.{}_stride) * ELEMENT_BYTES * {}", side, packed_lines(o, variable));
   };
-  std::string text = fmt::format("  operand {0} = {{static_cast<const char*>({0}_packed){1}, int64_t(l.{0}_chunks) * 8 * ELEMENT_BYTES, {{{2}}},\n"
-                                 "                  {{{3}}}, {{{4}}}}};\n",
-                                 side, base, list(o.batch, packed_bytes), list(lines, packed_pieces), list(f.depth, packed_pieces));
+  std::string text = fmt::format(
+      "  operand {0} = {{static_cast<const char*>({0}_packed){1}, int64_t(l.{0}_chunks) * 8 * ELEMENT_BYTES, {{{2}}},\n"
+      "                  {{{3}}}, {{{4}}}, false}};\n",
+      side, base, list(o.batch, packed_bytes), list(lines, packed_pieces), list(f.depth, packed_pieces));
   if (!o.plain) return text;
   const auto plain_pieces = [&](int variable) { return fmt::format("int({} / {})", o.at.stride(variable).text(ir_), unit); };
   const auto plain_bytes = [&](int variable) { return fmt::format("({}) * ELEMENT_BYTES", o.at.stride(variable).text(ir_)); };
-  return text + fmt::format("  if (!l.{0}_packed) {0} = {{t.{1}, 0, {{{2}}}, {{{3}}}, {{{4}}}}};\n", side,
-                            ir_.tensors[static_cast<std::size_t>(o.at.tensor)].name, list(o.batch, plain_bytes), list(lines, plain_pieces),
-                            list(f.depth, plain_pieces));
+  std::string at = "t." + ir_.tensors[static_cast<std::size_t>(o.at.tensor)].name;
+  if (!o.at.offset.is_zero()) at += " + " + o.at.offset.text(ir_);
+  return text + fmt::format("  if (!l.{0}_packed) {0} = {{{1}, 0, {{{2}}}, {{{3}}}, {{{4}}}, {5}}};\n", side, at,
+                            list(o.batch, plain_bytes), list(lines, plain_pieces), list(f.depth, plain_pieces), o.padded);
 }
 
 }  // namespace kernsmith::agents::simt

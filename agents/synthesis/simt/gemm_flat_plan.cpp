@@ -24,8 +24,8 @@ std::size_t at(int id) {
 std::vector<std::int64_t> typical_axes(const tensor_ir& ir) {
   std::vector<std::int64_t> axes;
   for (const axis& a : ir.axes) axes.push_back(a.extent);
-  const auto heaviest = std::max_element(ir.workloads.begin(), ir.workloads.end(),
-                                         [](const workload& a, const workload& b) { return a.weight < b.weight; });
+  const auto heaviest =
+      std::max_element(ir.workloads.begin(), ir.workloads.end(), [](const workload& a, const workload& b) { return a.weight < b.weight; });
   return heaviest == ir.workloads.end() ? axes : heaviest->axes;
 }
 
@@ -66,7 +66,8 @@ std::vector<nest::guard> windows_of(const nest::program& p, int root) {
         if (n.kind == node_kind::variable && n.symbol == variable) return false;
         if (n.kind != node_kind::load || !n.where.strides.contains(variable)) continue;
         // Once, in this dimension, and in no other.
-        const auto own = std::count_if(n.windows.begin(), n.windows.end(), [&](const nest::guard& o) { return o.strides.contains(variable); });
+        const auto own =
+            std::count_if(n.windows.begin(), n.windows.end(), [&](const nest::guard& o) { return o.strides.contains(variable); });
         if (own != 1) return false;
         for (const auto& [second, other_stride] : w.strides)
           if (!(n.where.stride(variable) * polynomial::constant(factor_of(w, second)) ==
@@ -184,9 +185,8 @@ void pack_operand(const gemm_plan& plan, gemm_operand& o, const std::vector<int>
     }
     const bool whole = std::all_of(nodes.begin(), nodes.end(), [&](int id) {
       const node& n = o.packed.nodes[at(id)];
-      return n.kind != node_kind::load || std::all_of(window.factors.begin(), window.factors.end(), [&](const auto& f) {
-               return divisible(n.where.stride(f.first), f.second);
-             });
+      return n.kind != node_kind::load || std::all_of(window.factors.begin(), window.factors.end(),
+                                                      [&](const auto& f) { return divisible(n.where.stride(f.first), f.second); });
     });
     if (!whole) continue;
     o.packed.variables.push_back(std::move(walked));

@@ -13,29 +13,31 @@ struct @SIDE@_reader {
   const char* data;
   int inner_count@EXTENTS_MEMBERS@;
   int line[kLines], depth, inner@COUNTERS@;  // positions count pieces of 16 bytes
-  unsigned present;                 // which lines there are
+@PRESENT_MEMBER@
 
   __device__ __forceinline__ @SIDE@_reader(const operand& o, const tensors& t, const char* matrix, int first, int count, int begin)
-      : from(o), data(matrix), inner_count(@INNER_COUNT@)@EXTENTS_INIT@, present(0) {
+      : from(o), data(matrix), inner_count(@INNER_COUNT@)@EXTENTS_INIT@@PRESENT_INIT@ {
 #pragma unroll
     for (int l = 0; l < kLines; ++l) {
       const int in_tile = l * kAtOnce + int(threadIdx.x) / kPieces, at = min(first + in_tile, count - 1);
 @LINE_INDICES@
       line[l] = int(@LINE_POSITION@);
-      present |= unsigned(in_tile < @TILE@ && first + in_tile < count@IN_RUN@) << l;
+      const bool there = in_tile < @TILE@ && first + in_tile < count@IN_RUN@;
+@PRESENT_SET@
     }
 @COUNTERS_INIT@
     depth = inner@DEPTH_POSITION@;
   }
   __device__ __forceinline__ void fetch(uint32_t to, int64_t plane) const {
     const bool live = @LIVE@;
+@TAP@
     const char* const at = data + plane + int64_t(depth) * 16;
 #pragma unroll
     for (int l = 0; l < kLines; ++l) {
       const int in_tile = l * kAtOnce + int(threadIdx.x) / kPieces;
       if (@TILE@ % kAtOnce == 0 || in_tile < @TILE@)
         ks_copy16(to + place_in<ROW_BYTES>(in_tile, int(threadIdx.x) % kPieces), at + int64_t(line[l]) * 16,
-                  live && (present >> l & 1) ? 16 : 0);
+                  live && (@PRESENT@ & 1) ? 16 : 0);
     }
   }
   __device__ __forceinline__ void advance() {

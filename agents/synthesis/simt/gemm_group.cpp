@@ -64,13 +64,12 @@ std::string group_writer::unsplittable() const {
     for (const int variable : plan_.nest.depth)
       loops += fmt::format("    for (int64_t {0} = 0; {0} < {1}; ++{0})\n", name(variable), extent(variable));
     loops.pop_back();
-    return nest::fill(gemm_unsplittable_flat_text,
-                      {{"BATCH_INDICES", unpack_text(plan_.nest.p, plan_.nest.batch, "batch", "    ")},
-                       {"ROW_INDICES", unpack_narrow_text(plan_.nest.p, plan_.flat->rows, "row", "    ")},
-                       {"COLUMN_INDICES", unpack_columns("(first + e)", "        ")},
-                       {"DEPTH_LOOPS", loops},
-                       {"LEFT_VALUE", value_text(plan_.left)},
-                       {"RIGHT_VALUE", value_text(plan_.right)}});
+    return nest::fill(gemm_unsplittable_flat_text, {{"BATCH_INDICES", unpack_text(plan_.nest.p, plan_.nest.batch, "batch", "    ")},
+                                                    {"ROW_INDICES", unpack_narrow_text(plan_.nest.p, plan_.flat->rows, "row", "    ")},
+                                                    {"COLUMN_INDICES", unpack_columns("(first + e)", "        ")},
+                                                    {"DEPTH_LOOPS", loops},
+                                                    {"LEFT_VALUE", value_text(plan_.left)},
+                                                    {"RIGHT_VALUE", value_text(plan_.right)}});
   }
   return nest::fill(gemm_unsplittable_text, {{"BATCH_INDICES", unpack_text(plan_.nest.p, plan_.nest.batch, "batch", "    ")},
                                              {"ROW", name(plan_.nest.row)},

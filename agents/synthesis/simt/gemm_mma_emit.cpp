@@ -48,7 +48,8 @@ class mma_emitter : public group_writer {
         "// " + decisions_ + "\n" + constants() + number_types() + members() + nest::fill(gemm_order_text, {{"TILE_ROWS", ""}});
     text += multiply();
     text += finish_text(plan_) + pack(plan_.left) + pack(plan_.right);
-    text += nest::fill(gemm_mma_places_text, {{"SWIZZLE", plan_.wide() ? std::string(swizzle64_text) : std::string(gemm_mma_swizzle_text)}});
+    text +=
+        nest::fill(gemm_mma_places_text, {{"SWIZZLE", plan_.wide() ? std::string(swizzle64_text) : std::string(gemm_mma_swizzle_text)}});
     text += plan_.flat ? gather_readers("THREADS") : std::string(gemm_mma_tiles_text);
     text += fragments();
     text += nest::fill(gemm_mma_kernel_text, kernel_fills());

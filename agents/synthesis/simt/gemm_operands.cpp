@@ -65,21 +65,21 @@ std::map<std::string, std::string> operand_writer::pack_fills(const gemm_operand
                                                "}"};
   const bool flags = plan_.emulated() && planes > 1;
   return {{"SIDE", side(o)},
-                                     {"PLANE_WORD", planes > 1 ? "plane, " : ""},
-                                     {"ELEMENT_NAME", element_name(o)},
-                                     {"VALUE_TYPE", integers()     ? "int64_t"
-                                                    : plan_.wide() ? "double"
-                                                                   : "float"},
-                                     {"WORDS", std::to_string(2 * plan_.element_bytes())},
-                                     {"STORE", store_packed()},
-                                     {"PLANES_COMMENT", planes > 1 ? fmt::format(" The sum of the {} planes is the value.", planes) : ""},
-                                     {"UNUSUAL_PARAMETER", flags ? ", int* unusual" : ""},
-                                     {"PLANES", std::to_string(planes)},
-                                     {"VALUE", simt_spelling(integers() ? row.emission().element(root) : row.emission().real(root))},
-                                     {"SPLIT", lines_of(flags          ? split_many
-                                                        : plan_.wide() ? halves
-                                                                       : split_one,
-                                                        "      ")}};
+          {"PLANE_WORD", planes > 1 ? "plane, " : ""},
+          {"ELEMENT_NAME", element_name(o)},
+          {"VALUE_TYPE", integers()     ? "int64_t"
+                         : plan_.wide() ? "double"
+                                        : "float"},
+          {"WORDS", std::to_string(2 * plan_.element_bytes())},
+          {"STORE", store_packed()},
+          {"PLANES_COMMENT", planes > 1 ? fmt::format(" The sum of the {} planes is the value.", planes) : ""},
+          {"UNUSUAL_PARAMETER", flags ? ", int* unusual" : ""},
+          {"PLANES", std::to_string(planes)},
+          {"VALUE", simt_spelling(integers() ? row.emission().element(root) : row.emission().real(root))},
+          {"SPLIT", lines_of(flags          ? split_many
+                             : plan_.wide() ? halves
+                                            : split_one,
+                             "      ")}};
 }
 
 std::string operand_writer::copy_function(const gemm_operand& o) const {
@@ -140,7 +140,8 @@ std::string operand_writer::fetch_tiles(const gemm_operand& o) const {
   const std::string side = this->side(o), upper = side == "left" ? "LEFT" : "RIGHT";
   if (planes(o) == 1) return fmt::format("      {0}_tiles.fetch({0}, 0);", side);
   return fmt::format(
-      "#pragma unroll\n      for (int p = 0; p < {1}_PLANES; ++p) {0}_tiles.fetch({0} + p * {1}_BYTES, p * {0}_operand.plane);", side, upper);
+      "#pragma unroll\n      for (int p = 0; p < {1}_PLANES; ++p) {0}_tiles.fetch({0} + p * {1}_BYTES, p * {0}_operand.plane);", side,
+      upper);
 }
 
 std::string operand_writer::matrix_text(const gemm_operand& o) const {

@@ -11,6 +11,7 @@ using nest::polynomial;
 
 /// Batch variables of one operand beside its plane, depth and rows: a tensor map has five dimensions.
 constexpr std::size_t max_batch_dimensions = 2;
+constexpr std::int64_t max_taps = 32;  // bits of a word
 constexpr int f32_bits = 24, bf16_bits = 8;
 /// Planes of bf16 that hold what f16 holds.
 constexpr int f16_planes = 2;
@@ -116,6 +117,23 @@ bool holds(matrix_element element, dtype type) {
   return false;
 }
 
+/// Can a tile's reader leave out what falls outside of a load? One bit of a word for each value of the outer depth says so.
+bool pads_by_taps(const gemm_plan& plan, const node& load) {
+  if (load.guards.empty()) return true;
+  std::int64_t taps = 1;
+  for (const int variable : plan.flat->depth) {
+    const std::optional<std::int64_t> extent = plan.nest.extent(variable).as_constant();
+    if (!extent || *extent > max_taps) return false;
+    taps *= *extent;
+  }
+  const auto by_inner = [&](const nest::guard& g) { return g.strides.contains(plan.flat->inner.back()); };
+  const auto by_batch = [&](const nest::guard& g) {
+    return std::any_of(plan.nest.batch.begin(), plan.nest.batch.end(), [&](int b) { return g.strides.contains(b); });
+  };
+  return load.number == 0 && taps <= max_taps && std::none_of(load.guards.begin(), load.guards.end(), by_inner) &&
+         std::none_of(load.guards.begin(), load.guards.end(), by_batch);
+}
+
 bool describe_operand(gemm_plan& plan, gemm_operand& operand, int root, int variable) {
   const int depth = plan.flat ? plan.flat->inner.back() : plan.nest.depth[0];
   const std::set<int> used = plan.nest.p.used(root);
@@ -133,8 +151,12 @@ bool describe_operand(gemm_plan& plan, gemm_operand& operand, int root, int vari
   const dtype type = plan.nest.p.ir->tensors[static_cast<std::size_t>(n.where.tensor)].type;
   operand.is_unsigned = type == dtype::u8 || type == dtype::boolean;
   const polynomial one = polynomial::constant(1);
-  operand.plain = holds(plan.element, type) && n.where.offset.is_zero() && n.where.stride(operand.along ? variable : depth) == one;
-  if (plan.flat) operand.plain = operand.plain && n.guards.empty() && plan.flat->inner.size() == 1;
+  operand.plain = holds(plan.element, type) && n.where.stride(operand.along ? variable : depth) == one;
+  if (plan.flat)
+    operand.plain = operand.plain && plan.flat->inner.size() == 1 && pads_by_taps(plan, n);
+  else
+    operand.plain = operand.plain && n.where.offset.is_zero();
+  operand.padded = operand.plain && !n.guards.empty();
   operand.at = n.where;
   return true;
 }

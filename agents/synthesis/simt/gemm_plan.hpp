@@ -15,7 +15,8 @@ namespace kernsmith::agents::simt {
 /// What the tensor cores multiply. Sums are f32, exact int32 for integers of 8 bits, f64 for f64.
 enum class matrix_element : std::uint8_t { bf16, f16, integer8, float64 };
 
-/// A loop variable of gemm_operand::packed that stands for several of the plan that an operand only has together, the sum of factor * variable
+/// A loop variable of gemm_operand::packed that stands for several of the plan that an operand only has together, the sum of factor *
+/// variable
 /// + `least`, counted from 0: p + r of a convolution, which has fewer values than p and r have pairs.
 struct gemm_window {
   int variable = -1;
@@ -35,10 +36,11 @@ struct gemm_operand {
   std::vector<int> batch;    ///< batch variables that it depends on, in the order of the plan
 
   // Flattened plans: how it is packed, [lines][inner indices of the depth].
-  nest::program packed;     ///< the plan's with windows as variables of their own
-  int packed_root = -1;     ///< of `packed`
-  std::vector<int> lines;   ///< variables of `packed`, outermost first, batch before all others
+  nest::program packed;    ///< the plan's with windows as variables of their own
+  int packed_root = -1;    ///< of `packed`
+  std::vector<int> lines;  ///< variables of `packed`, outermost first, batch before all others
   std::vector<gemm_window> windows;
+  bool padded = false;  ///< plain, but what falls outside is zero: some taps of some lines
 };
 
 /// Rows, columns or depth made of several indices, walked in the order of nested loops.

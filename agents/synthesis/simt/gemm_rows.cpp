@@ -54,7 +54,8 @@ void row_text::hoist(int root) {
     if (std::any_of(n.guards.begin(), n.guards.end(), [&](const nest::guard& g) { return g.strides.contains(along_); })) return;
     const tensor_declaration& tensor = program_.ir->tensors[static_cast<std::size_t>(n.where.tensor)];
     if ((tensor.type == dtype::f64 && !emission_.wide) || n.where.stride(along_) != polynomial::constant(1)) return;
-    auto found = std::find_if(ahead_.begin(), ahead_.end(), [&](const read_ahead& r) { return same(r.where, n.where) && same(r.guards, n.guards); });
+    auto found =
+        std::find_if(ahead_.begin(), ahead_.end(), [&](const read_ahead& r) { return same(r.where, n.where) && same(r.guards, n.guards); });
     if (found == ahead_.end()) {
       const int number = static_cast<int>(ahead_.size());
       ahead_.push_back({n.where, n.guards, n.number, fmt::format("{}_{}_", tensor.name, number), first_read_ahead + number});
@@ -123,7 +124,8 @@ std::string unpack_narrow_text(const nest::program& p, const std::vector<int>& v
   for (std::size_t i = variables.size(); i-- > 0;) {
     const std::string& name = names[static_cast<std::size_t>(variables[i])];
     const std::string extent = p.variables[static_cast<std::size_t>(variables[i])].extent.text(*p.ir);
-    text += fmt::format("{}[[maybe_unused]] const int64_t {} = {};\n", indent, name, i == 0 ? rest : fmt::format("{} % int({})", rest, extent));
+    text +=
+        fmt::format("{}[[maybe_unused]] const int64_t {} = {};\n", indent, name, i == 0 ? rest : fmt::format("{} % int({})", rest, extent));
     rest = fmt::format("({} / int({}))", rest, extent);
   }
   if (!text.empty()) text.pop_back();
@@ -169,8 +171,7 @@ std::string finish_text(const gemm_plan& plan) {
   std::string text =
       "\n// What follows the sum, for `count` neighbouring columns (up to 8) of one row.\n"
       "__device__ __forceinline__ void finish(const tensors& t, int64_t batch, " +
-      (plan.flat ? "int row, int column"
-                 : "int64_t " + emit.variable_names[static_cast<std::size_t>(plan.nest.row)] + ", int64_t first") +
+      (plan.flat ? "int row, int column" : "int64_t " + emit.variable_names[static_cast<std::size_t>(plan.nest.row)] + ", int64_t first") +
       ", int count, const sum_type (&sum)[8]) {\n";
   if (plan.flat) text += unpack_after(*plan.flat);
   if (!plan.nest.batch.empty()) text += unpack_text(plan.nest.p, plan.nest.batch, "batch", "  ") + "\n";

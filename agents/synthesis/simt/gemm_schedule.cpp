@@ -82,7 +82,7 @@ gemm_schedule prefer_warpgroups(const gemm_plan& plan, const simt_model& model, 
   const gemm_sizes size = sizes_of(plan);
   const bool integers = plan.element == matrix_element::integer8;
   for (const tile& t : tiles) {
-    for (const int cluster : {1, 2, -1, -2}) {  // negative: in turn
+    for (const int cluster : {1, 2, -1, -2}) {           // negative: in turn
       if (plan.flat && std::abs(cluster) > 1) continue;  // tiles that are gathered go to one block
       for (const int splits : {1, 2, 4, 8, 16}) {
         if (splits > 1 && integers) break;

@@ -15,16 +15,16 @@ extern const std::string_view gemm_pack_text;            ///< an operand where t
 extern const std::string_view gemm_kernel_text;
 extern const std::string_view gemm_producer_text;  ///< the warpgroup that fetches by the copy engine
 // Flattened products:
-extern const std::string_view gemm_gather_text;       ///< tiles by addresses of several indices
+extern const std::string_view gemm_gather_text;           ///< tiles by addresses of several indices
 extern const std::string_view gemm_gather_producer_text;  ///< the warpgroup that fetches by addresses
-extern const std::string_view gemm_pack_flat_text;    ///< an operand with its contiguous depth innermost
+extern const std::string_view gemm_pack_flat_text;        ///< an operand with its contiguous depth innermost
 extern const std::string_view gemm_unsplittable_flat_text;
 extern const std::string_view gemm_sums_plain_text, gemm_sums_promoted_text;  ///< the loop over the depth
 extern const std::string_view gemm_splits_text;                               ///< sums of a split depth
 extern const std::string_view gemm_unsplittable_text;                         ///< infinities and NaNs in emulation
 
 // Products of warps.
-extern const std::string_view gemm_mma_places_text, gemm_mma_swizzle_text;                                ///< where pieces of tiles lie in shared memory
+extern const std::string_view gemm_mma_places_text, gemm_mma_swizzle_text;         ///< where pieces of tiles lie in shared memory
 extern const std::string_view gemm_mma_tiles_text;                                 ///< how tiles get there
 extern const std::string_view gemm_mma_fragments_text, gemm_mma_fragments64_text;  ///< from there to registers: 8 and 16 bits; f64
 extern const std::string_view gemm_mma_kernel_text;

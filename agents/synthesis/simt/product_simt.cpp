@@ -162,7 +162,7 @@ class product_emitter : public group_writer {
     const gemm_flattening& f = *plan_.flat;
     const nest::program& p = plan_.nest.p;
     const bool left = lines_first(plan_.left, f.rows.back()), right = lines_first(plan_.right, f.columns.back());
-    const char* const fast = "at % TILE", *const slow = "at / TILE", *const fast_depth = "at % DEPTH", *const slow_line = "at / DEPTH";
+    const char *const fast = "at % TILE", *const slow = "at / TILE", *const fast_depth = "at % DEPTH", *const slow_line = "at / DEPTH";
     std::string depth = "1";
     for (const int variable : plan_.nest.depth) depth += fmt::format(" * ({})", extent(variable));
     return {{"BATCH_INDICES", plan_.nest.batch.empty() ? "" : unpack_narrow_text(p, plan_.nest.batch, "batch", "  ")},

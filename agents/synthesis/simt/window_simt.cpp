@@ -108,13 +108,12 @@ std::int64_t taps_of(const simt_window& w) {
   return taps;
 }
 
-/// What the model takes for the fastest. Along the lanes neighbouring threads' accesses are whole anyway where the window walks them; else a
-/// thread takes 16 bytes. Down, every output more saves reading what it shares with its neighbour.
+/// What the model takes for the fastest. Along the lanes neighbouring threads' accesses are whole anyway where the window walks them; else
+/// a thread takes 16 bytes. Down, every output more saves reading what it shares with its neighbour.
 window_choice preferred(const simt_window& w) {
   window_choice choice;
-  const bool lane_walked = w.patches.empty() || std::any_of(w.patches.begin(), w.patches.end(), [](const window_patch& patch) {
-                             return !patch.across.taps.empty();
-                           });
+  const bool lane_walked = w.patches.empty() || std::any_of(w.patches.begin(), w.patches.end(),
+                                                            [](const window_patch& patch) { return !patch.across.taps.empty(); });
   if (!lane_walked) {
     const node& load = w.plan.p.nodes[at(w.patches.front().node)];
     const std::size_t bytes = size_of(w.plan.p.ir->tensors[at(load.where.tensor)].type);
@@ -148,8 +147,8 @@ class window_grammar final : public simt_grammar {
     const window_choice best = preferred(w);
     std::vector<decision> all;
     if (w.down >= 0)
-      all.push_back(numeric(group.name + ".down", {1, 2, 4, 8}, best.down,
-                            "outputs of a thread along " + w.plan.p.variables[at(w.down)].name, 2));
+      all.push_back(
+          numeric(group.name + ".down", {1, 2, 4, 8}, best.down, "outputs of a thread along " + w.plan.p.variables[at(w.down)].name, 2));
     all.push_back(numeric(group.name + ".across", {1, 2, 4, 8}, best.across,
                           "outputs of a thread along " + w.plan.p.variables[at(w.plan.lane)].name, 2));
     all.push_back(numeric(group.name + ".threads", {64, 128, 256, 512}, best.threads, "threads of a block", 1));

@@ -1,5 +1,5 @@
-// A window (pooling, depthwise convolution, a convolution over few channels) computed directly: each thread reads the patch of elements that
-// its neighbouring outputs share into registers, once.
+// A window (pooling, depthwise convolution, a convolution over few channels) computed directly: each thread reads the patch of elements
+// that its neighbouring outputs share into registers, once.
 #pragma once
 
 #include <optional>
@@ -30,9 +30,9 @@ struct window_patch {
 
 struct simt_window {
   nest::window_plan plan;
-  int down = -1;             ///< free variable whose neighbours share elements beside those of the lane; -1: none
-  std::vector<int> looped;   ///< bound variables outside of the patches
-  std::vector<int> tapped;   ///< bound variables inside, of constant extents
+  int down = -1;            ///< free variable whose neighbours share elements beside those of the lane; -1: none
+  std::vector<int> looped;  ///< bound variables outside of the patches
+  std::vector<int> tapped;  ///< bound variables inside, of constant extents
   std::vector<window_patch> patches;
 };
 

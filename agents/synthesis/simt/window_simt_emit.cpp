@@ -268,12 +268,11 @@ class window_emitter {
       rows.push_back(i);
       steps_[i].stored = false;
     }
-    const auto tensor = [&](std::size_t i) -> const tensor_declaration& {
-      return ir_.tensors[static_cast<std::size_t>(steps_[i].tensor)];
-    };
+    const auto tensor = [&](std::size_t i) -> const tensor_declaration& { return ir_.tensors[static_cast<std::size_t>(steps_[i].tensor)]; };
     out_.line("#pragma unroll");
     out_.open("for (int down = 0; down < DOWN; ++down)");
-    for (const std::size_t i : rows) out_.line(fmt::format("ks_pack<{}, ACROSS> {}_row_;", simt_storage_type(tensor(i).type), tensor(i).name));
+    for (const std::size_t i : rows)
+      out_.line(fmt::format("ks_pack<{}, ACROSS> {}_row_;", simt_storage_type(tensor(i).type), tensor(i).name));
     out_.line("#pragma unroll");
     out_.open("for (int across = 0; across < ACROSS; ++across)");
     own_indices();
@@ -305,8 +304,8 @@ class window_emitter {
     out_.line(fmt::format("const int64_t items = {}, blocks = (items + THREADS - 1) / THREADS;", items));
     out_.line("if (blocks > 0x7fffffff) return int(cudaErrorInvalidConfiguration);");
     out_.line("const dim3 grid(static_cast<unsigned>(blocks));");
-    out_.line(fmt::format("if (items <= {}) return ks_start(window_kernel<int32_t>, grid, dim3(THREADS), 0, stream, t, items);",
-                          largest_narrow));
+    out_.line(
+        fmt::format("if (items <= {}) return ks_start(window_kernel<int32_t>, grid, dim3(THREADS), 0, stream, t, items);", largest_narrow));
     out_.line("return ks_start(window_kernel<int64_t>, grid, dim3(THREADS), 0, stream, t, items);");
     out_.close();
   }
