@@ -88,7 +88,8 @@ std::vector<std::string> result_table(std::span<const result_row> rows) {
   }
   for (std::string& line : lines) line.erase(line.find_last_not_of(' ') + 1);
   for (const result_row& row : rows) {
-    if (!row.failure.empty()) lines.push_back(fmt::format("{} failed: {}", printable(row.problem), printable(row.failure)));
+    if (!row.failure.empty())
+      lines.push_back(fmt::format("{} failed: {}", printable(row.problem), printable(row.failure.substr(0, row.failure.find('\n')))));
   }
   return lines;
 }

@@ -22,7 +22,7 @@ struct result_row {
   std::string control;                                      ///< verdict of the baseline against itself
   std::int64_t evaluations = 0;
   double wall_s = 0;
-  std::string failure;  ///< why there is no result; the rest is then empty
+  std::string failure;  ///< why there is no result, of which the first line is shown; the rest is then empty
 };
 
 /// Lines without line ends. The table of several sessions has more columns than that of one, whose report says it all; those

@@ -58,7 +58,7 @@ TEST_CASE("the whole table: other baselines, fractions, the control, and a sessi
   whole.roofline_fraction = 0.91;
   whole.control = "no_difference";
   result_row failed = row("softmax", 0, {}, 0, 0);
-  failed.failure = "softmax.toml: the baseline does\nnot build";
+  failed.failure = "softmax.toml: the baseline does not build\nkernel.cpp:1: and a compiler's log";
   CHECK(joined(result_table(std::vector<result_row>{whole, failed})) ==
         "problem  target         best    95 % interval   over others               of a copy  of the roofline  control        evaluations  "
         "stopped by  time\n"
