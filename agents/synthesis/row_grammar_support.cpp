@@ -99,7 +99,14 @@ const std::set<std::string>& support_vocabulary() {
         "divide_by", "constant", "real",        "whole",   "real_element", "whole_element", "W",      "range",  "slot_bytes", "std",
         "INT32_MAX", "INFINITY", "NAN",         "waiting", "waiting_row",  "waits",         "behind", "step",   "last_sweep", "finish_row",
         "adds_up",   "number",   "blocks",      "rest",    "which",        "alone",         "mine",   "merged", "others",     "rank"};
-    names.insert("i");  // the lane position in the task of rows side by side
+    names.insert("i");       // the lane position in the task of rows side by side
+    for (const char* name :  // of products on SIMT devices
+         {"ring",    "warp",    "lane",    "first_row",  "first_column", "tiles_down", "tiles_across", "matrix",     "tile",  "band",
+          "in_band", "height",  "steps",   "first_step", "last_step",    "depth_end",  "share",        "fetched",    "fetch", "bring",
+          "put",     "total",   "read",    "take_in",    "slot",         "next",       "level",        "full_steps", "ahead", "down",
+          "across",  "four",    "partial", "own",        "split",        "packs",      "item",         "line",       "pack",  "failed",
+          "narrow",  "aligned", "grid",    "join_grid",  "shared_bytes", "values",     "raw"})
+      names.insert(name);
     for (const support_function& f : support_functions()) {
       std::string_view words = f.names;
       while (!words.empty()) {

@@ -1,11 +1,15 @@
 // Matrix products on tensor cores: which groups they take, what is decided, and that nvcc accepts what is written. That the numbers are
 // right only a device can tell: tests/bench/gemm_device.py.
+#include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "agents/synthesis/simt/gemm_grammar.hpp"
 #include "agents/synthesis/simt/gemm_plan.hpp"
 #include "agents/synthesis/simt/gemm_schedule.hpp"
+#include "agents/synthesis/simt/gemm_text.hpp"
 #include "simt_support.hpp"
 
 namespace kernsmith::agents::testing {
@@ -39,11 +43,15 @@ std::string source_of(const generator& g, const assignment& chosen) {
   return made->source;
 }
 
-/// A random assignment for warpgroups.
-assignment random_for_warpgroups(const generator& g, std::uint64_t seed) {
+/// A random assignment for these units, where they can be chosen.
+assignment random_for(const generator& g, std::int64_t units, std::uint64_t seed) {
   assignment chosen = random_assignment(g, seed);
-  chosen["c.units"] = 0;
+  if (chosen.contains("c.units")) chosen["c.units"] = units;
   return g.normalise(chosen);
+}
+
+assignment random_for_warpgroups(const generator& g, std::uint64_t seed) {
+  return random_for(g, 0, seed);
 }
 
 assignment with(const generator& g, const std::map<std::string, std::int64_t>& changes) {
@@ -156,7 +164,7 @@ TEST_CASE("schedules of warps fit, and normalising twice changes nothing") {
   for (const char* type : {"f32", "bf16", "f64"}) {
     const std::unique_ptr<generator> g = cuda_generator(product(type, type, type), "sm_86");
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
-      const assignment chosen = random_assignment(*g, seed);
+      const assignment chosen = random_for(*g, 1, seed);
       CAPTURE(describe(g->space(), chosen));
       CHECK(g->normalise(chosen) == chosen);
       const std::string source = source_of(*g, chosen);
@@ -213,7 +221,7 @@ TEST_CASE("operands are read where they lie only when the copy engine can") {
 TEST_CASE("the source carries what was decided") {
   const std::unique_ptr<generator> g = cuda_generator(product("bf16", "bf16", "bf16", "M=4096 N=4096 K=4096"));
   const std::string source =
-      source_of(*g, with(*g, {{"c.tile", 128192}, {"c.stages", 3}, {"c.band", 16}, {"c.splits", 4}, {"c.cluster", 2}}));
+      source_of(*g, with(*g, {{"c.schedule", 0}, {"c.tile", 128192}, {"c.stages", 3}, {"c.band", 16}, {"c.splits", 4}, {"c.cluster", 2}}));
   CHECK(constant_in(source, "TILE_M") == 128);
   CHECK(constant_in(source, "TILE_N") == 192);
   CHECK(constant_in(source, "STAGES") == 3);
@@ -224,9 +232,110 @@ TEST_CASE("the source carries what was decided") {
   CHECK(source.find("multicast::cluster") != std::string::npos);
   CHECK(source.find("join_kernel") != std::string::npos);
   CHECK_FALSE(has_placeholder(source));
-  const std::string alone = source_of(*g, with(*g, {{"c.splits", 1}, {"c.cluster", 1}}));
+  const std::string alone = source_of(*g, with(*g, {{"c.schedule", 0}, {"c.splits", 1}, {"c.cluster", 1}}));
   CHECK(alone.find("multicast::cluster") == std::string::npos);
   CHECK(alone.find("join_kernel") == std::string::npos);
+}
+
+TEST_CASE("ordinary units are offered for f32 and f64, and nothing else then matters") {
+  const std::unique_ptr<generator> g = cuda_generator(product("f32", "f32", "f32"));
+  const assignment cores = with(*g, {{"c.units", 2}, {"c.cores_tile", 128128}, {"c.cores_own", 8008}, {"c.cores_slots", 4}});
+  const std::string source = source_of(*g, cores);
+  CHECK(source.find("c_product_kernel") != std::string::npos);
+  CHECK(source.find("wgmma") == std::string::npos);
+  CHECK(constant_in(source, "kTileRows") == 128);
+  CHECK(constant_in(source, "kColumns") == 8);
+  CHECK(constant_in(source, "kSlots") == 4);
+  CHECK(with(*g, {{"c.units", 2}, {"c.tile", 64064}, {"c.stages", 2}}) == with(*g, {{"c.units", 2}}));
+  CHECK(with(*g, {{"c.units", 0}, {"c.cores_tile", 32032}, {"c.cores_splits", 8}}) == with(*g, {{"c.units", 0}}));
+
+  const auto offers = [](const problem& p, const std::string& architecture) {
+    const std::unique_ptr<generator> made = cuda_generator(p, architecture);
+    for (const decision& d : made->space().decisions)
+      if (d.name == "c.units") return std::find(d.values.begin(), d.values.end(), 2) != d.values.end();
+    return false;
+  };
+  CHECK(offers(product("f64", "f64", "f64"), "sm_90a"));
+  CHECK(offers(product("f32", "f32", "f32"), "sm_80"));
+  CHECK_FALSE(offers(product("bf16", "bf16", "f32"), "sm_90a"));
+}
+
+TEST_CASE("products on ordinary units are right where tensor cores could be had") {
+  const problem p = product("f32", "f32", "f32", "M=70 N=90 K=40");
+  const std::unique_ptr<generator> g = cuda_generator(p);
+  const result<std::filesystem::path> library = compile_emulated(source_of(*g, with(*g, {{"c.units", 2}})));
+  REQUIRE(library.has_value());
+  for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{1, 1, 1}, {70, 90, 40}, {129, 17, 130}})
+    CHECK(check_kernel(p, *library, axes, {}) == "");
+}
+
+TEST_CASE("stream-K: blocks' shares cover every step once, and who finishes a tile finds its other parts") {
+  std::string text(simt::gemm_stream_text);
+  text.resize(text.find("// Tells that"));  // what follows are instructions of the device
+  const result<std::filesystem::path> library = compile_emulated(R"(#include "cuda_runtime.h"
+)" + text + R"(
+extern "C" int covers(int items, int steps, int blocks) {
+  gridDim = dim3(unsigned(blocks));
+  std::vector<int> seen(size_t(items) * steps), given(blocks, -1), from(blocks), to(blocks);
+  const auto each = [&](auto visit) {
+    for (int block = 0; block < blocks; ++block) {
+      blockIdx.x = unsigned(block);
+      int number = 0;
+      for (walk w; w.next(items, steps); ++number)
+        if (!visit(block, number, w)) return false;
+    }
+    return true;
+  };
+  if (!each([&](int block, int number, const walk& w) {
+        for (int step = w.begin; step < w.end; ++step) ++seen[size_t(w.item) * steps + step];
+        if (w.end == steps) return w.begin < w.end;
+        given[block] = w.item, from[block] = w.begin, to[block] = w.end;
+        return w.begin < w.end && number == 0;  // parts are given first of all
+      }))
+    return 1;
+  for (const int count : seen)
+    if (count != 1) return 2;
+  const bool found = each([&](int block, int, const walk& w) {
+    int have = w.begin;
+    for (int giver = block - 1; w.end == steps && giver >= block - w.givers; --giver) {
+      if (given[giver] != w.item || to[giver] != have) return false;
+      have = from[giver];
+    }
+    return w.end < steps || have == 0;
+  });
+  return found ? 0 : 3;
+}
+)");
+  if (!library) FAIL(library.error().message);
+  void* const handle = dlopen(library->c_str(), RTLD_NOW);
+  REQUIRE(handle != nullptr);
+  const auto covers = reinterpret_cast<int (*)(int, int, int)>(dlsym(handle, "covers"));
+  REQUIRE((covers != nullptr));
+  for (const int items : {1, 2, 31, 32, 128, 131, 132, 133, 263, 264, 265, 512})
+    for (const int steps : {1, 2, 4, 7, 16, 64})
+      for (const int multiprocessors : {1, 2, 108, 132}) {
+        const int blocks = std::clamp(items * steps / 4, 1, multiprocessors);
+        CAPTURE(items);
+        CAPTURE(steps);
+        CAPTURE(blocks);
+        CHECK(covers(items, steps, blocks) == 0);
+      }
+  dlclose(handle);
+}
+
+TEST_CASE("stream-K takes one walk through tiles") {
+  const std::unique_ptr<generator> g = cuda_generator(product("bf16", "bf16", "bf16", "M=4096 N=4096 K=4096"));
+  const assignment chosen =
+      with(*g, {{"c.units", 0}, {"c.schedule", 1}, {"c.turns", 1}, {"c.cluster", 2}, {"c.splits", 4}, {"c.tile", 128128}});
+  CHECK(chosen.at("c.turns") == 0);
+  CHECK(chosen.at("c.cluster") == 1);
+  CHECK(chosen.at("c.splits") == 1);
+  const std::string source = source_of(*g, chosen);
+  CHECK(source.find("struct walk") != std::string::npos);
+  CHECK(source.find("cudaMemsetAsync(flags") != std::string::npos);
+  CHECK(source.find("join_kernel") == std::string::npos);
+  CHECK_FALSE(has_placeholder(source));
+  CHECK(with(*g, {{"c.units", 1}, {"c.schedule", 1}}) == with(*g, {{"c.units", 1}}));
 }
 
 TEST_CASE("bytes are multiplied exactly, along the depth") {

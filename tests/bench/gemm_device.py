@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Matrix products of the CUDA rules on a device: right against float64 at awkward shapes, and timed beside PyTorch (cuBLAS).
 
-    gemm_device.py emit EMIT FOLDER     here: sources by EMIT (the program emit_rules) into FOLDER
-    gemm_device.py compile FOLDER       here or there: by nvcc, on all cores
-    gemm_device.py check FOLDER         on the device: every layout, odd shapes, epilogues, infinities and NaNs
-    gemm_device.py time FOLDER          on the device: a table of microseconds, TFLOP/s and the ratio to PyTorch
-    gemm_device.py sweep FOLDER         on the device: hand-picked decisions beside each other
-    gemm_device.py architectures EMIT   here: products of warps compile for every architecture that nvcc knows; registers and spills
+    gemm_device.py emit EMIT FOLDER [PATTERN]   here: sources by EMIT (the program emit_rules) into FOLDER; PATTERN: of labels
+    gemm_device.py compile FOLDER               here or there: by nvcc, on all cores
+    gemm_device.py check FOLDER                 on the device: every layout, odd shapes, epilogues, infinities and NaNs
+    gemm_device.py time FOLDER                  on the device: a table of microseconds, TFLOP/s and the ratio to PyTorch
+    gemm_device.py sweep FOLDER                 on the device: hand-picked decisions beside each other
+    gemm_device.py architectures EMIT           here: products of warps compile for every architecture that nvcc knows; registers and spills
 
-FOLDER is all that has to travel, beside this file. Times are medians of interleaved replays of CUDA graphs over three sets of buffers with
+Several at once: check+time FOLDER. FOLDER is all that has to travel, beside this file. Times are medians of interleaved replays of CUDA graphs over three sets of buffers with
 random contents; errors are ||y - ref|| / ||ref|| with a float64 reference.
 """
 import concurrent.futures
@@ -54,6 +54,10 @@ PROBLEMS |= {
               "c[b,h,s,t] = sum(d: q[b,s,h,d] * k[b,t,h,d])", ""),
     "int8": (PLAIN, [("a", "MK", "i8"), ("b", "NK", "i8"), ("r", "M", "f32"), ("s", "N", "f32")], [("y", "MN", "f32")],
              "acc[m,n] = i32(sum(k: i32(a[m,k]) * i32(b[n,k])))\ny[m,n] = f32(acc[m,n]) * r[m] * s[n]", '[intermediates.acc]\ndtype = "i32"\n'),
+    # No tensor core does these.
+    "minplus": (PLAIN, [("a", "MK", "f32"), ("b", "KN", "f32")], [("c", "MN", "f32")], "c[m,n] = min(k: a[m,k] + b[k,n])", ""),
+    "distance": (PLAIN, [("a", "MK", "f32"), ("b", "NK", "f32"), ("bias", "N", "f32")], [("c", "MN", "f32")],
+                 "d[m,n] = sum(k: (a[m,k] - b[n,k]) * (a[m,k] - b[n,k]))\nc[m,n] = sqrt(d[m,n]) + bias[n]", ""),
 }
 
 # What is timed: problem, extents of its axes, decisions beside the preferred ones. WARPS: as for devices without units of sm_90a.
@@ -71,6 +75,12 @@ TIMED += [("bf16_nt", s, WARPS) for s in [(4096,) * 3, (16, 8192, 8192), (16, 40
 TIMED += [("bf16_tn", (4096,) * 3, WARPS), ("bf16_tt", (4096,) * 3, WARPS), ("f16_nt", (4096,) * 3, WARPS)]
 TIMED += [("f32_nn", s, WARPS) for s in [(4096,) * 3, (2048,) * 3, (1024,) * 3]]
 TIMED += [("gelu", (4096,) * 3, WARPS), ("batched", (32, 1024, 1024, 128), WARPS), ("batched", (256, 64, 64, 64), WARPS), ("int8", (4096,) * 3, WARPS)]
+# The ordinary arithmetic units.
+CORES = ["units=2"]
+TIMED += [(f"f32_{l}", (4096,) * 3, CORES) for l in ("nn", "nt", "tn", "tt")]
+TIMED += [("f32_nn", s, CORES) for s in [(8192,) * 3, (2048,) * 3, (1024,) * 3, (512,) * 3, (256,) * 3, (4096, 4096, 1024), (64, 4096, 4096), (4095,) * 3]]
+TIMED += [("f32_nn", s, []) for s in [(512,) * 3, (256,) * 3, (64, 4096, 4096), (16, 4096, 4096)]]
+TIMED += [("f64_nn", (4096,) * 3, CORES), ("minplus", (4096,) * 3, []), ("minplus", (1024,) * 3, []), ("distance", (4096,) * 3, []), ("distance", (4096, 4096, 64), [])]
 
 ODD = [(1, 1, 1), (17, 129, 33), (129, 1027, 17), (1025, 129, 1000), (64, 256, 64), (300, 200, 4095), (4096, 8, 8), (8, 4096, 4096)]
 ODD_OF = {
@@ -86,6 +96,8 @@ WAYS = [
     ["tile=128192", "turns=0", "cluster=2", "stages=2", "splits=4"],
     ["tile=192128", "turns=0", "cluster=1", "tile_k=32", "splits=3"],
     ["tile=256128", "turns=0", "cluster=2", "band=1"],
+    ["tile=64128", "schedule=1", "stages=4"],
+    ["tile=128256", "schedule=1", "band=2"],
 ]
 WARP_WAYS = [
     ["units=1"],
@@ -93,6 +105,15 @@ WARP_WAYS = [
     ["units=1", "tile=16128", "warp=16032", "stages=5", "promote=2"],
     ["units=1", "tile=128128", "warp=64032", "stages=2", "splits=4"],
     ["units=1", "tile=256128", "warp=64064", "tile_k=32", "promote=4", "splits=3"],
+]
+CORES_WAYS = [
+    [],
+    ["tile=128128", "own=8008", "depth=8", "slots=4", "band=1"],
+    ["tile=64128", "own=16008", "depth=32", "slots=2", "splits=3"],
+    ["tile=128256", "own=8016", "depth=16", "band=4"],
+    ["tile=32064", "own=4008", "depth=8", "slots=3", "splits=16"],
+    ["tile=128128", "own=8008", "depth=16", "copies=0"],
+    ["tile=64064", "own=8004", "depth=8", "copies=0", "splits=2"],
 ]
 WIDE_WAYS = [
     [],
@@ -111,6 +132,8 @@ BLOCKS = ["tile=128128 warp=64064", "tile=128256 warp=64064", "tile=256128 warp=
 SMALL = ["tile=64128 warp=32064", "tile=64128 warp=32032", "tile=64064 warp=32032", "tile=64064 warp=16032", "tile=32064 warp=16032"]
 FLAT = ["tile=16128 warp=16032", "tile=32064 warp=16032", "tile=32128 warp=16032", "tile=64064 warp=32032", "tile=64128 warp=32032"]
 WIDE_BLOCKS = ["tile=128128", "tile=64128", "tile=128064", "tile=64064", "tile=32064", "tile=64032"]
+LARGE = ["tile=128128 own=8008", "tile=128128 own=16008", "tile=128128 own=8016", "tile=128256 own=8016", "tile=256128 own=16008"]
+MIDDLE = ["tile=128128 own=8008", "tile=64128 own=8008", "tile=128064 own=8008", "tile=64064 own=8008", "tile=64064 own=8004", "tile=32064 own=4008", "tile=32064 own=8008"]
 SPLIT = ["splits=1", "splits=2", "splits=4"]
 STAGES = ["stages=3", "stages=4"]
 SWEPT = {
@@ -122,6 +145,42 @@ SWEPT = {
     ("bf16_nt", (32, 4096, 4096)): every(["units=1"], FLAT[1:4], ["stages=4", "stages=8"], SPLIT) + [[]],
     ("batched", (32, 1024, 1024, 128)): every(["units=1"], BLOCKS, ["stages=2"] + STAGES) + [[]],
     ("f16_nt", (4096,) * 3): every(["units=1"], ["tile=128128 warp=32064", "tile=128128 warp=64032", "tile=128256 warp=32064", "tile=256128 warp=64032"], STAGES) + [[]],
+}
+
+
+def on_cores(way):
+    """Decisions for the ordinary units, as they are called where the problem can choose between those and tensor cores."""
+    return CORES + ["cores_" + decision for decision in way]
+
+
+SWEPT |= {
+    ("f32_nn", (4096,) * 3): [on_cores(w) for w in every(LARGE, ["depth=8", "depth=16"], ["slots=3"]) + every(LARGE[:3], ["depth=8", "depth=16"], ["copies=0"])
+                              + every(LARGE[:1], ["depth=8", "depth=16"], ["slots=2", "slots=4"]) + every(LARGE[1:2], ["depth=8"], ["slots=3"], ["band=1", "band=4", "band=16"])
+                              + every(["tile=64128 own=8008", "tile=128064 own=8008"], ["depth=8", "depth=16"], ["slots=3"])],
+    ("f32_nt", (4096,) * 3): [on_cores(w) for w in every(LARGE[:4], ["depth=8", "depth=16"], ["copies=0", "copies=1"])],
+    ("f32_tn", (4096,) * 3): [on_cores(w) for w in every(LARGE[:4], ["depth=8", "depth=16"], ["slots=3"])],
+    ("f32_nn", (1024,) * 3): [on_cores(w) for w in every(MIDDLE, ["depth=16"], SPLIT)],
+    ("f32_nn", (512,) * 3): [on_cores(w) for w in every(MIDDLE[3:], ["depth=16"], SPLIT + ["splits=8"])],
+    ("f32_nn", (64, 4096, 4096)): [on_cores(w) for w in every(MIDDLE[1:6], ["depth=16"], ["splits=2", "splits=4", "splits=8"])],
+    ("f32_nn", (16, 4096, 4096)): every(["tile=16064 own=4008", "tile=32064 own=4008", "tile=32032 own=4004"], ["depth=16", "depth=32"], ["splits=4", "splits=8", "splits=16"]),
+    ("f32_tt", (4096,) * 3): [on_cores(w) for w in every(LARGE[:4], ["depth=16"], ["copies=0", "copies=1"])],
+    ("minplus", (2048,) * 3): every(LARGE[:3], ["depth=8", "depth=16"]),
+    ("minplus", (4096,) * 3): every(LARGE, ["depth=8", "depth=16"]),
+    ("distance", (4096,) * 3): every(LARGE, ["depth=8", "depth=16"]),
+}
+
+GROUPS = ["tile=64128 stages=8", "tile=128128 stages=7", "tile=128256 stages=4"]
+BOTH, TOGETHER = ["schedule=0", "schedule=1"], ["units=0 turns=0 cluster=1"]
+for s in [(2048,) * 3, (1024,) * 3, (512,) * 3]:
+    SWEPT[("bf16_nn", s)] = SWEPT.get(("bf16_nn", s), []) + every(TOGETHER, GROUPS, BOTH) + every(TOGETHER, GROUPS[:2], ["schedule=0"], ["splits=2", "splits=4"])
+for s in [(4096,) * 3, (4096, 4096, 1024), (3072,) * 3, (8192,) * 3, (2560, 2560, 8192), (2560,) * 3]:
+    SWEPT[("bf16_nn", s)] = SWEPT.get(("bf16_nn", s), []) + every(TOGETHER, GROUPS[1:], BOTH) + [[]]
+SWEPT |= {
+    ("bf16_nt", (64, 4096, 4096)): every(TOGETHER, ["tile=64064 stages=8", "tile=64128 stages=8", "tile=64256 stages=5"], BOTH) + [[]]
+    + every(TOGETHER, ["schedule=0 tile=64128 stages=8"], ["splits=2", "splits=4"]) + every(["units=1 tile=64064 warp=32032 stages=6"], ["splits=2", "splits=4"]),
+    ("bf16_nt", (128, 4096, 4096)): every(TOGETHER, GROUPS[:2], BOTH) + [[]],
+    ("gelu", (4096,) * 3): every(TOGETHER, ["tile=128256 stages=4"], BOTH),
+    ("f32_nn", (2048,) * 3): every(TOGETHER, ["tile=128128 stages=2", "tile=128064 stages=3"], BOTH) + [on_cores(w) for w in every(LARGE, ["depth=8", "depth=16"])],
 }
 
 
@@ -142,17 +201,25 @@ def jobs():
         for i, way in enumerate(ways):
             yield f"sweep-{name}-{'x'.join(map(str, s))}-{i}", name, s, way
     for name in PROBLEMS:
-        ways = WIDE_WAYS if name.startswith("f64") else WAYS + WARP_WAYS
-        for i, way in enumerate(ways):
-            if name[-2:] != "tt" or i in (0, 1, len(WAYS), len(WAYS) + 1):
-                yield f"check-{name}-{i}", name, (256,) * len(PROBLEMS[name][0]), way
+        if name in ("minplus", "distance"):
+            families = {"cores": CORES_WAYS}
+        else:
+            families = {"warps": WIDE_WAYS} if name.startswith("f64") else {"groups": WAYS, "warps": WARP_WAYS}
+            if name.startswith(("f32", "f64")):
+                families["cores"] = [on_cores(w) for w in CORES_WAYS]
+        for family, ways in families.items():
+            for i, way in enumerate(ways):
+                if name[-2:] != "tt" or i < 2:
+                    yield f"check-{name}-{family}{i}", name, (256,) * len(PROBLEMS[name][0]), way
 
 
-def emit(program, folder):
+def emit(program, folder, pattern=""):
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(pathlib.Path(__file__).resolve().parents[2] / "backends" / "harness" / "kernsmith_kernel.h", folder)
     listing, sources = [], {}
     for label, name, extents, way in jobs():
+        if not re.search(pattern, label):
+            continue
         toml, source = folder / f"{label}.toml", folder / f"{label}.cu"
         toml.write_text(problem_text(name, extents))
         known = [w for w in way if name != "int8" or not w.startswith(("splits", "promote", "tile_k"))]
@@ -273,6 +340,10 @@ class Device:
             return torch.clamp_min(x[0] @ x[1] + x[2], 0)
         if name == "batched":
             return 0.125 * (x[0] @ x[1].transpose(1, 2))
+        if name == "minplus":  # a few rows at a time
+            return torch.cat([(rows[:, :, None] + x[1]).amin(1) for rows in x[0].split(max(1, (1 << 27) // x[1].numel()))])
+        if name == "distance":
+            return torch.cat([(rows[:, None] - x[1]).square().sum(-1) for rows in x[0].split(max(1, (1 << 27) // x[1].numel()))]).sqrt() + x[2]
         if name == "heads":
             return torch.einsum("bshd,bthd->bhst", x[0], x[1])
         if name == "int8":
@@ -291,7 +362,7 @@ class Device:
             return lambda a, b: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16)
         if name == "batched":
             return lambda q, k: torch.baddbmm(self.zero, q, k.transpose(1, 2), beta=0, alpha=0.125)
-        return None if name == "heads" else lambda *x: self.reference(name, x)
+        return None if name in ("heads", "minplus", "distance") else lambda *x: self.reference(name, x)
 
     def error(self, got, reference):
         return ((got.double() - reference).norm() / reference.norm().clamp_min(1e-30)).item()
@@ -312,7 +383,9 @@ class Device:
         usual = self.reference(name, [t.float() for t in x]) if got.dtype == self.torch.float32 else reference.to(got.dtype)
         mine, theirs = self.error(got, reference), self.error(usual, reference)
         # f32 from narrow operands: PyTorch's f32 product may be exact where K is tiny, so a floor of a few roundings.
-        return "" if mine <= 2 * theirs + 5e-7 else f"error {mine:.1e}, PyTorch {theirs:.1e}"
+        # On ordinary units one sum after the other is rounded, in PyTorch maybe those of parts of the depth.
+        rounded = 2e-8 * extents[2] ** 0.5 if got.dtype == self.torch.float32 else 0
+        return "" if mine <= 2 * theirs + 5e-7 + rounded else f"error {mine:.1e}, PyTorch {theirs:.1e}"
 
     def check_special(self, library, name, extents):
         x, y = self.inputs(name, extents), self.outputs(name, extents)
@@ -344,10 +417,10 @@ class Device:
         for (name, extents), ways in groups.items():
             sets = [(self.inputs(name, extents), self.outputs(name, extents)) for _ in range(buffers)]
             peer = self.peer(name)
-            calls = [[(lambda x=x: peer(*x)) for x, _ in sets]]
+            calls = [[(lambda x=x: peer(*x)) for x, _ in sets]] if peer else []
             calls += [[self.call(library, name, extents, x, y) for x, y in sets] for library, _ in ways]
-            reference, errors = self.reference(name, [t.double() for t in sets[0][0]]), [0.0]
-            for c in calls[1:]:
+            reference, errors = self.reference(name, [t.double() for t in sets[0][0]]), []
+            for c in calls[-len(ways):]:
                 code = c[0]()
                 torch.cuda.synchronize()
                 errors.append(float("inf") if code else self.error(sets[0][1][0][1], reference))
@@ -357,9 +430,10 @@ class Device:
             graphs = [self.graph(c, count) for c in calls]
             samples = [[self.microseconds(g, count) for g in graphs] for _ in range(rounds + 1)][1:]
             times = [statistics.median(s[i] for s in samples) for i in range(len(graphs))]
-            print(f"{name} {'x'.join(map(str, extents))}: PyTorch {times[0]:.1f} us", flush=True)
-            for (_, decided), t, e in sorted(zip(ways, times[1:], errors[1:]), key=lambda w: w[1]):
-                print(f"  {times[0] / t:.3f}  {t:9.1f} us  error {e:.1e}  {decided}", flush=True)
+            compared = times[0] if peer else min(times)
+            print(f"{name} {'x'.join(map(str, extents))}: {'PyTorch' if peer else 'best'} {compared:.1f} us", flush=True)
+            for (_, decided), t, e in sorted(zip(ways, times[-len(ways):], errors), key=lambda w: w[1]):
+                print(f"  {compared / t:.3f}  {t:9.1f} us  error {e:.1e}  {decided}", flush=True)
         return 0
 
     def graph(self, calls, count):
@@ -410,15 +484,16 @@ class Device:
 
 
 def main():
-    if len(sys.argv) == 4 and sys.argv[1] == "emit":
-        emit(os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]))
+    if len(sys.argv) in (4, 5) and sys.argv[1] == "emit":
+        emit(os.path.abspath(sys.argv[2]), pathlib.Path(sys.argv[3]), *sys.argv[4:])
         return 0
     if len(sys.argv) == 3 and sys.argv[1] == "architectures":
         return architectures(os.path.abspath(sys.argv[2]))
     if len(sys.argv) == 3 and sys.argv[1] == "compile":
         return compile_all(pathlib.Path(sys.argv[2]))
-    if len(sys.argv) == 3 and sys.argv[1] in ("check", "time", "sweep"):
-        return 1 if getattr(Device(pathlib.Path(sys.argv[2])), sys.argv[1])() else 0
+    if len(sys.argv) == 3 and set(sys.argv[1].split("+")) <= {"check", "time", "sweep"}:
+        device = Device(pathlib.Path(sys.argv[2]))
+        return 1 if sum(getattr(device, what)() for what in sys.argv[1].split("+")) else 0
     print(__doc__)
     return 2
 

@@ -34,6 +34,7 @@ class emitter : public group_writer {
   emitted_group run() {
     std::string text = "// " + decisions_ + "\n" + constants() + members() +
                        nest::fill(gemm_order_text, {{"TILE_ROWS", "; a tile row is CLUSTER tiles high"}});
+    if (s_.stream) text += gemm_stream_text;
     text += product_function() + finish_text(plan_);
     // Even a plain operand must be copied when its rows turn out not to be multiples of 16 bytes.
     text += pack(plan_.left) + pack(plan_.right);
@@ -46,7 +47,8 @@ class emitter : public group_writer {
     if (plan_.emulated()) text += unsplittable();
     text += gemm_host_text(plan_, s_);
     return emitted(std::string(shared_address_text) + std::string(tensor_core_helpers_text) +
-                       (plan_.flat ? std::string(mma_helpers_text) : std::string()) + "\n" + std::string(row_access_text),
+                       (plan_.flat ? std::string(async_copies_text) + std::string(mma_helpers_text) : std::string()) + "\n" +
+                       std::string(row_access_text),
                    text);
   }
 
@@ -125,33 +127,55 @@ class emitter : public group_writer {
     for (std::size_t at = text.find("if (before >= 0) @RELEASE_BEFORE@"); at != std::string::npos;
          at = text.find("if (before >= 0) @RELEASE_BEFORE@"))
       text.replace(at, 33, before);
-    const std::string clear =
-        s_.splits > 1 ? "      if (at.split * share >= last) {\n#pragma unroll\n        for (int piece = 0; piece < PIECES; ++piece)\n"
-                        "#pragma unroll\n          for (int i = 0; i < TILE_N / 2; ++i) acc[piece][i] = 0.0f;\n      }"
-                      : "";
+    const std::string clear = s_.splits > 1
+                                  ? "      if (begin >= last) {\n#pragma unroll\n        for (int piece = 0; piece < PIECES; ++piece)\n"
+                                    "#pragma unroll\n          for (int i = 0; i < TILE_N / 2; ++i) acc[piece][i] = 0.0f;\n      }"
+                                  : "";
     std::string filled = nest::fill(
         text,
         {{"PRODUCTS", lines_of(products, "        ")},
          {"RELEASE", release("slot")},
          {"CLEAR", clear},
          {"PASS_TURN",
-          s_.in_turn
-              ? "      if (thread == 0) ks_barrier_arrive(turns + 8 * (1 - turn));\n      position += max(0, last - at.split * share);"
-              : ""}});
+          s_.in_turn ? "      if (thread == 0) ks_barrier_arrive(turns + 8 * (1 - turn));\n      position += max(0, last - begin);" : ""}});
     while (!filled.empty() && filled.back() == '\n') filled.pop_back();
     return filled.substr(filled.find_first_not_of('\n'));
   }
 
   std::string producer(const std::string& coordinates) const {
-    std::string text = plan_.flat ? nest::fill(gemm_gather_producer_text, {{"BATCH_COORDINATES", coordinates},
-                                                                           {"LEFT_READER", gather_reader(plan_.left, "first_row")},
-                                                                           {"RIGHT_READER", gather_reader(plan_.right, "first_column")},
-                                                                           {"FETCH_LEFT", fetch_tiles(plan_.left)},
-                                                                           {"FETCH_RIGHT", fetch_tiles(plan_.right)}})
-                                  : nest::fill(gemm_producer_text, {{"BATCH_COORDINATES", coordinates},
-                                                                    {"FETCH_LEFT", fetch(plan_.left, "row")},
-                                                                    {"FETCH_RIGHT", fetch(plan_.right, "column")}});
+    std::string text =
+        plan_.flat
+            ? nest::fill(gemm_gather_producer_text, {{"BATCH_COORDINATES", coordinates},
+                                                     {"LEFT_READER", gather_reader(plan_.left, "first_row")},
+                                                     {"RIGHT_READER", gather_reader(plan_.right, "first_column")},
+                                                     {"FETCH_LEFT", fetch_tiles(plan_.left)},
+                                                     {"FETCH_RIGHT", fetch_tiles(plan_.right)}})
+            : nest::fill(gemm_producer_text, {{"FETCHED_ITEMS", items("int(blockIdx.x) / CLUSTER", "int(gridDim.x) / CLUSTER", "        ")},
+                                              {"BATCH_COORDINATES", coordinates},
+                                              {"FETCH_LEFT", fetch(plan_.left, "row")},
+                                              {"FETCH_RIGHT", fetch(plan_.right, "column")}});
     text.pop_back();
+    return text.substr(1);
+  }
+
+  /// The head of the loop over a block's tiles, or stretches of them.
+  std::string items(const std::string& first, const std::string& stride, const std::string& indent) const {
+    if (s_.stream)
+      return fmt::format(
+          "for (walk work; work.next(items, steps);) {{\n"
+          "{0}const place at = place_of(work.item, tile_rows, tile_columns, x.batches);\n"
+          "{0}const int begin = work.begin, last = work.end;",
+          indent);
+    return fmt::format(
+        "for (int item = {0}; item < items; item += {1}) {{\n"
+        "{2}const place at = place_of(item, tile_rows, tile_columns, x.batches);\n"
+        "{2}const int begin = at.split * share, last = min(steps, begin + share);",
+        first, stride, indent);
+  }
+
+  std::string fix_up() const {
+    std::string text = nest::fill(gemm_fix_up_text, {{"RESULT", s_.promote > 0 ? "sums" : "acc"}});
+    while (text.back() == '\n') text.pop_back();
     return text.substr(1);
   }
 
@@ -173,13 +197,16 @@ class emitter : public group_writer {
         {"HOW", s_.in_turn ? ", each its own tiles, in turn" : ""},
         {"CONSUMER_BEGIN",
          s_.in_turn ? in_turn_begin : "    const int group_row = (role - 1) * (TILE_M / CONSUMERS);\n    int slot = 0, parity = 0;"},
-        {"FIRST_ITEM", s_.in_turn ? "int(blockIdx.x) / CLUSTER + turn * stride" : "int(blockIdx.x) / CLUSTER"},
-        {"ITEM_STRIDE", s_.in_turn ? "2 * stride" : "int(gridDim.x) / CLUSTER"},
+        {"ITEMS", s_.in_turn ? items("int(blockIdx.x) / CLUSTER + turn * stride", "2 * stride", "      ")
+                             : items("int(blockIdx.x) / CLUSTER", "int(gridDim.x) / CLUSTER", "      ")},
+        {"FIX_UP", s_.stream ? fix_up() : ""},
         {"TAKE_TURN", s_.in_turn ? take_turn : ""},
         {"RIGHT_MATRIX", matrix_text(plan_.right)},
         {"LEFT_MATRIX", matrix_text(plan_.left)},
         {"CLUSTER_ATTRIBUTE", clustered ? "__cluster_dims__(CLUSTER, 1, 1) " : ""},
-        {"PARTIAL_PARAMETER", s_.splits > 1 ? ", sum_type* partial" : ""},
+        {"PARTIAL_PARAMETER", s_.stream       ? ", sum_type* partial, int* flags"
+                              : s_.splits > 1 ? ", sum_type* partial"
+                                              : ""},
         {"RANK", clustered ? "ks_cluster_rank()" : "0"},
         {"SYNC", clustered ? "ks_cluster_sync();" : "__syncthreads();"},
         {"LEAVE", clustered ? "ks_cluster_sync();  // the others may still write into this block's memory" : ""},

@@ -36,7 +36,7 @@ struct @SIDE@_reader {
     for (int l = 0; l < kLines; ++l) {
       const int in_tile = l * kAtOnce + int(threadIdx.x) / kPieces;
       if (@TILE@ % kAtOnce == 0 || in_tile < @TILE@)
-        ks_copy16(to + place_in<ROW_BYTES>(in_tile, int(threadIdx.x) % kPieces), at + int64_t(line[l]) * 16,
+        ks_copy<16>(to + place_in<ROW_BYTES>(in_tile, int(threadIdx.x) % kPieces), at + int64_t(line[l]) * 16,
                   live && (@PRESENT@ & 1) ? 16 : 0);
     }
   }

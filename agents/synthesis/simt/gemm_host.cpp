@@ -23,7 +23,9 @@ std::string host_writer::layout() const {
       "struct memory_layout {\n"
       "  bool left_packed, right_packed;\n"
       "  int64_t left_stride, right_stride, left_chunks, right_chunks;  // elements of a packed row; pieces of 8 elements of one plane\n"
-      "  size_t right_at, partial_at, unusual_at, bytes;\n};\n"
+      "  size_t right_at, partial_at, " +
+      std::string(s_.stream ? "flags_at, " : "") +
+      "unusual_at, bytes;\n};\n"
       "static memory_layout layout_of(const axis_values& t) {\n  memory_layout l;\n";
   const int unit = depth_unit();
   for (const gemm_operand* o : {&plan_.left, &plan_.right}) {
@@ -42,7 +44,12 @@ std::string host_writer::layout() const {
   text += "  l.right_at = whole(size_t(LEFT_PLANES * l.left_chunks) * 8 * ELEMENT_BYTES);\n";
   text += "  l.partial_at = l.right_at + whole(size_t(RIGHT_PLANES * l.right_chunks) * 8 * ELEMENT_BYTES);\n";
   const std::string partial = fmt::format("whole(SPLITS * sizeof(sum_type) * size_t({}))", elements());
-  text += fmt::format("  l.unusual_at = l.partial_at{};\n", s_.splits > 1 ? " + " + partial : "");
+  if (s_.stream) {
+    text += "  l.flags_at = l.partial_at + whole(size_t(ks_multiprocessors()) * TILE_M * TILE_N * sizeof(sum_type));\n";
+    text += "  l.unusual_at = l.flags_at + whole(size_t(ks_multiprocessors()) * CONSUMERS * 4 * sizeof(int));\n";
+  } else {
+    text += fmt::format("  l.unusual_at = l.partial_at{};\n", s_.splits > 1 ? " + " + partial : "");
+  }
   return text + "  l.bytes = l.unusual_at + 256;\n  return l;\n}\n";
 }
 
@@ -153,12 +160,21 @@ class map_writer : public host_writer {
         "\n  const int64_t tile_rows = (x.rows + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tile_columns = (x.columns + TILE_N - 1) / "
         "TILE_N;\n"
         "  const int64_t items = tile_rows * tile_columns * x.batches * SPLITS;\n"
-        "  const unsigned blocks = unsigned(ks_blocks(items, 1, ks_multiprocessors() / CLUSTER)) * CLUSTER;\n";
-    if (s_.splits > 1) text += "  sum_type* const partial = reinterpret_cast<sum_type*>(memory + l.partial_at);\n";
+        "";
+    text += s_.stream ? "  const int64_t units = items * ((x.depth + TILE_K - 1) / TILE_K) / 4;\n"
+                        "  const unsigned blocks = unsigned(ks_blocks(units > items ? units : items, 1, ks_multiprocessors()));\n"
+                        "  int* const flags = reinterpret_cast<int*>(memory + l.flags_at);\n"
+                        "  if (const cudaError_t failed = cudaMemsetAsync(flags, 0, blocks * CONSUMERS * 4 * sizeof(int), stream)) return "
+                        "int(failed);\n"
+                      : "  const unsigned blocks = unsigned(ks_blocks(items, 1, ks_multiprocessors() / CLUSTER)) * CLUSTER;\n";
+    if (s_.splits > 1 || s_.stream) text += "  sum_type* const partial = reinterpret_cast<sum_type*>(memory + l.partial_at);\n";
     text += fmt::format(
         "  if (const int failed = ks_start(gemm_kernel, dim3(blocks), dim3(THREADS), SHARED_BYTES, stream, {}, t, x{}))\n"
         "    return failed;\n",
-        flat ? "left, right" : "left_map, right_map", s_.splits > 1 ? ", partial" : "");
+        flat ? "left, right" : "left_map, right_map",
+        s_.stream       ? ", partial, flags"
+        : s_.splits > 1 ? ", partial"
+                        : "");
     return text + after();
   }
 };

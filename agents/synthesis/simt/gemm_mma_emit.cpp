@@ -56,7 +56,8 @@ class mma_emitter : public group_writer {
     if (s_.splits > 1) text += gemm_splits_text;
     if (plan_.emulated()) text += unsplittable();
     text += gemm_mma_host_text(plan_, s_);
-    return emitted(std::string(shared_address_text) + std::string(mma_helpers_text) + instruction() + "\n" + std::string(row_access_text),
+    return emitted(std::string(shared_address_text) + std::string(async_copies_text) + std::string(mma_helpers_text) + instruction() +
+                       "\n" + std::string(row_access_text),
                    text);
   }
 

@@ -5,17 +5,7 @@ namespace kernsmith::agents::simt {
 
 const std::string_view mma_helpers_text = R"kernel(#ifndef KS_WARP_PRODUCTS
 #define KS_WARP_PRODUCTS
-// ---- units of sm_80 and later: copies into shared memory that go on in the background (cp.async), matrices to registers (ldmatrix) ----
-// The first `bytes` of 16 and zeros behind them; both addresses are multiples of 16.
-__device__ __forceinline__ void ks_copy16(uint32_t to, const void* from, int bytes) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-}
-__device__ __forceinline__ void ks_copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Returns when all but the last `kPending` committed groups of this thread's copies are done.
-template <int kPending>
-__device__ __forceinline__ void ks_copies_wait() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
-}
+// ---- units of sm_80 and later: matrices to registers (ldmatrix) ----
 // Four matrices of 8 rows of 16 bytes; lane l gives the address of row l % 8 of matrix l / 8. Transposed: of 16-bit elements.
 template <bool kTransposed>
 __device__ __forceinline__ void ks_load_matrices(uint32_t (&m)[4], uint32_t address) {
@@ -74,7 +64,7 @@ struct tile_reader {
 #pragma unroll
     for (int l = 0; l < kLines; l += kAtOnce)
       if (kLines % kAtOnce == 0 || l + line < kLines)
-        ks_copy16(to + place_in<kLineBytes>(l + line, int(threadIdx.x) % kPieces), from + offset + l * line_bytes, l < lines ? bytes : 0);
+        ks_copy<16>(to + place_in<kLineBytes>(l + line, int(threadIdx.x) % kPieces), from + offset + l * line_bytes, l < lines ? bytes : 0);
   }
   __device__ __forceinline__ void advance() {
     if (kAlong) {

@@ -33,11 +33,13 @@ double cost_of(const gemm_plan& plan, const gemm_sizes& size, const gemm_schedul
   constexpr double launch_products = 40;             // of the kernel that joins split sums
   constexpr double one_at_a_time = 1.15;             // a lone warpgroup doesn't keep the tensor cores quite busy
   constexpr double step_overhead = 0.4, tile_overhead = 3;
-  constexpr double cluster_overhead = 1.03;
+  constexpr double cluster_overhead = 1.03, stream_overhead = 1.04;
+  constexpr double clear_products = 100, part_products = 13;  // stream-K: another node of a graph; writing or adding a part
   const auto blocks = [](std::int64_t extent, std::int64_t unit) { return (extent + unit - 1) / unit; };
   const std::int64_t tile_count =
       blocks(size.rows, s.tile_m * s.cluster) * s.cluster * blocks(size.columns, s.tile_n) * size.batches * s.splits;
-  const auto waves = static_cast<double>(blocks(tile_count, model.multiprocessors / s.cluster * s.cluster));
+  const double fractional_waves = static_cast<double>(tile_count) / static_cast<double>(model.multiprocessors);
+  const double waves = s.stream ? fractional_waves : static_cast<double>(blocks(tile_count, model.multiprocessors / s.cluster * s.cluster));
   const auto steps = static_cast<double>(blocks(blocks(size.depth, s.tile_k), s.splits));
   const double work = static_cast<double>(s.tile_m * s.tile_n) / (64 * 64);
   const double rows_fetched = s.tile_m * s.left_planes(plan) + 1.0 * s.tile_n * s.right_planes(plan) / s.cluster;
@@ -48,7 +50,7 @@ double cost_of(const gemm_plan& plan, const gemm_sizes& size, const gemm_schedul
   // With one row of tiles nothing is read twice, so memory feeds the ring instead of L2.
   const double memory_bytes_per_product = model.memory_gb_per_s * 0.9 * product_ns;
   const bool streams = size.rows <= s.tile_m * s.cluster;
-  const auto busy = static_cast<double>(std::min(tile_count, model.multiprocessors));
+  const auto busy = static_cast<double>(s.stream ? model.multiprocessors : std::min(tile_count, model.multiprocessors));
   const double feed = streams ? std::min(memory_bytes_per_product / busy, l2_bytes_per_product) : l2_bytes_per_product;
   const double fetch = rows_fetched * row_bytes / feed;
   const double step = std::max(multiply, fetch) * s.tile_k * plan.element_bytes() / row_bytes;
@@ -58,7 +60,11 @@ double cost_of(const gemm_plan& plan, const gemm_sizes& size, const gemm_schedul
   // Sums of parts go to memory and back.
   const double parts = static_cast<double>(size.rows * size.columns * size.batches * s.splits);
   const double join = s.splits > 1 ? launch_products + parts * 2 * sizeof(float) / memory_bytes_per_product : 0;
-  return (tiles_time + fill_steps * step) * (s.cluster > 1 ? cluster_overhead : 1) + join;
+  // Stream-K: flags are cleared first; a block gives one part and takes those of the tile that it finishes, one after the other.
+  const auto dealt = static_cast<double>(std::max<std::int64_t>(1, tile_count % model.multiprocessors));
+  const double parts_of_tile = static_cast<double>(model.multiprocessors) / dealt;
+  const double fix_up = s.stream ? clear_products + part_products * work * (1 + parts_of_tile) : 0;
+  return (tiles_time + fill_steps * step) * (s.cluster > 1 ? cluster_overhead : s.stream ? stream_overhead : 1) + join + fix_up;
 }
 
 bool fits(const gemm_plan& plan, const gemm_schedule& s, const simt_model& model) {
@@ -82,13 +88,14 @@ gemm_schedule prefer_warpgroups(const gemm_plan& plan, const simt_model& model, 
   const gemm_sizes size = sizes_of(plan);
   const bool integers = plan.element == matrix_element::integer8;
   for (const tile& t : tiles) {
-    for (const int cluster : {1, 2, -1, -2}) {           // negative: in turn
-      if (plan.flat && std::abs(cluster) > 1) continue;  // tiles that are gathered go to one block
+    for (const int cluster : {1, 2, -1, -2, 0}) {           // negative: in turn; 0: stream-K
+      if (plan.flat && (std::abs(cluster) != 1)) continue;  // tiles that are gathered go to one block, whole
       for (const int splits : {1, 2, 4, 8, 16}) {
-        if (splits > 1 && integers) break;
+        if ((splits > 1 && (integers || cluster == 0)) || (integers && cluster == 0)) break;
         gemm_schedule s;
         s.tile_m = t.m, s.tile_n = t.n, s.consumers = t.consumers;
-        s.cluster = std::abs(cluster), s.splits = splits;
+        s.cluster = std::max(1, std::abs(cluster)), s.splits = splits;
+        s.stream = cluster == 0;
         if (cluster < 0) s.in_turn = true, s.consumers = 2;
         s.order = precise_orders(plan, lowest).front();
         s.promote = plan.emulated() ? 1 : plan.wide_results() ? wide_promote : 0;
@@ -162,6 +169,16 @@ decision turns_decision(const std::string& name, const gemm_schedule& preferred)
   d.preferred = preferred.in_turn ? 1 : 0;
   d.meaning = "warpgroups share a tile, or each has its own and one finishes while the other multiplies";
   d.weight = 2;
+  return d;
+}
+
+decision schedule_decision(const std::string& name, const gemm_schedule& preferred) {
+  decision d;
+  d.name = name;
+  d.values = {0, 1};
+  d.labels = {"tiles", "stream-K"};
+  d.preferred = preferred.stream ? 1 : 0;
+  d.meaning = "blocks take whole tiles, or equal shares of the steps of all tiles that don't fill a wave";
   return d;
 }
 
@@ -246,6 +263,7 @@ std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& g
   all.push_back(numeric(group + ".band", {1, 2, 4, 8, 16, 32}, best.band, "tile rows walked together, for L2", 2));
   if (plan.element == matrix_element::integer8) return all;
   all.push_back(numeric(group + ".splits", {1, 2, 3, 4, 6, 8, 16}, best.splits, "parts of the depth that different blocks sum"));
+  if (units.warpgroups && !plan.flat) all.push_back(schedule_decision(group + ".schedule", groups));
   if (plan.wide()) {
     const std::vector<std::int64_t> instructions = mma_instructions(model);
     if (instructions.size() == 1) return all;
@@ -257,6 +275,23 @@ std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& g
                         "slots that the tensor cores sum up before the sum is rounded to nearest; 0: all", 0.5));
   if (orders.size() > 1) all.push_back(order_decision(group + ".products", plan, orders));
   return all;
+}
+
+double preferred_gemm_cost(const gemm_plan& plan, const simt_model& model, dtype lowest) {
+  constexpr double launch_ns = 2000;
+  const gemm_units units = units_of(plan, model);
+  const gemm_sizes size = sizes_of(plan);
+  double cost = 1e18;
+  if (units.warps) cost = mma_cost(plan, size, prefer_mma(plan, model, lowest), model);
+  if (units.warpgroups) cost = std::min(cost, cost_of(plan, size, prefer_warpgroups(plan, model, lowest), model) * product_ns);
+  if (!plan.emulated()) return cost + launch_ns;
+  // Operands are read and their planes written; the flag is cleared, and a kernel looks at it in the end.
+  double bytes = 0;
+  for (const gemm_operand* o : {&plan.left, &plan.right}) {
+    const std::int64_t lines = o == &plan.left ? size.rows : size.columns;
+    bytes += static_cast<double>(lines * size.depth * size.batches) * static_cast<double>(4 + plan.element_bytes() * o->planes);
+  }
+  return cost + 5 * launch_ns + bytes / (0.8 * model.memory_gb_per_s);
 }
 
 gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest,
@@ -289,6 +324,7 @@ gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group
   s.in_turn = get(".turns") != 0;
   if (s.in_turn) s.consumers = 2;
   s.cluster = get(".cluster", 1);
+  s.stream = get(".schedule") == 1;
   return s;
 }
 
@@ -315,13 +351,21 @@ void normalise_gemm(const gemm_plan& plan, const std::string& group, const simt_
   };
   gemm_schedule s = read_gemm_schedule(plan, group, model, lowest, chosen);
   if (s.by_warps()) {
-    if (chosen.contains(group + ".units")) preferred({".turns", ".cluster"});
+    if (chosen.contains(group + ".units")) preferred({".turns", ".cluster", ".schedule"});
     fit_mma(plan, model, s);
     if (chosen.contains(group + ".warp")) chosen[group + ".warp"] = s.warp_m * tile_code + s.warp_n;
     if (chosen.contains(group + ".instruction")) chosen[group + ".instruction"] = s.instruction;
   } else {
     if (chosen.contains(group + ".warp")) preferred({".warp"});
     if (plan.emulated()) s.promote = std::max(s.promote, 1);  // what rounding towards zero adds would be more than f32 loses
+    if (s.stream) {  // equal shares take one walk through tiles, of one block, whose parts meet in one place
+      chosen[group + ".turns"] = 0;
+      chosen[group + ".cluster"] = 1;
+      chosen[group + ".splits"] = 1;
+      const int promote = s.promote;
+      s = read_gemm_schedule(plan, group, model, lowest, chosen);
+      s.promote = promote;
+    }
     if (s.in_turn && (s.tile_m > 128 || s.accumulators() > most_accumulators)) {
       chosen[group + ".turns"] = 0;
       const int promote = s.promote;

@@ -18,6 +18,7 @@ struct gemm_schedule {
   int cluster = 1;                                ///< blocks below each other that share the right operand's tiles
   int band = 8;                                   ///< tile rows (of clusters) walked together
   int splits = 1;                                 ///< parts of the depth that different blocks sum
+  bool stream = false;                            ///< stream-K: blocks begin and end within tiles
   int promote = 0;                                ///< tiles of the depth that the tensor cores sum up on their own; 0: all
   int warp_m = 0, warp_n = 0;                     ///< of one warp, when single warps are the units that multiply (mma.sync); else 0
   int instruction = 804;                          ///< warps, f64: rows * 100 + depth of one instruction
@@ -47,6 +48,8 @@ struct gemm_units {
 [[nodiscard]] gemm_units units_of(const gemm_plan& plan, const simt_model& model);
 
 [[nodiscard]] std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest);
+/// How long the preferred schedule takes, launches and the splitting of operands into planes included: nanoseconds.
+[[nodiscard]] double preferred_gemm_cost(const gemm_plan& plan, const simt_model& model, dtype lowest);
 [[nodiscard]] gemm_schedule read_gemm_schedule(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest,
                                                const assignment& chosen);
 /// See group_grammar::normalise.

@@ -90,11 +90,10 @@ __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
     @MORE_REGISTERS@
     const int thread = int(threadIdx.x) % 128, lane = thread % 32;
 @CONSUMER_BEGIN@
-    for (int item = @FIRST_ITEM@; item < items; item += @ITEM_STRIDE@) {
-      const place at = place_of(item, tile_rows, tile_columns, x.batches);
-      const int last = min(steps, (at.split + 1) * share);
+    @ITEMS@
 @TAKE_TURN@
 @SUMS@
+@FIX_UP@
       // Lane l of a warp holds columns 2 * (l % 4), + 1 of every 8, of rows l / 4 and l / 4 + 8 of its 16.
 #pragma unroll
       for (int piece = 0; piece < PIECES; ++piece) {
@@ -124,12 +123,10 @@ __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
 const std::string_view gemm_producer_text = R"kernel(
     if (threadIdx.x == 0) {
       int slot = 0, parity = 0;
-      for (int item = int(blockIdx.x) / CLUSTER; item < items; item += int(gridDim.x) / CLUSTER) {
-        const place at = place_of(item, tile_rows, tile_columns, x.batches);
+      @FETCHED_ITEMS@
         const int row = (at.row * CLUSTER + rank) * TILE_M, column = at.column * TILE_N;
 @BATCH_COORDINATES@
-        const int last = min(steps, (at.split + 1) * share);
-        for (int step = at.split * share; step < last; ++step) {
+        for (int step = begin; step < last; ++step) {
           const int depth = step * TILE_K;
           const uint32_t barrier = full + 8 * slot, left = ring + slot * SLOT_BYTES, right = left + LEFT_PLANES * LEFT_BYTES;
           ks_barrier_wait(empty + 8 * slot, parity ^ 1);
@@ -146,9 +143,9 @@ const std::string_view gemm_sums_plain_text = R"kernel(
       sum_type acc[PIECES][TILE_N / 2];
 @CLEAR@
       int before = -1;  // the slot that the tensor cores may still read
-      for (int step = at.split * share; step < last; ++step) {
+      for (int step = begin; step < last; ++step) {
         const uint32_t left = ring + slot * SLOT_BYTES, right = left + LEFT_PLANES * LEFT_BYTES;
-        const bool keep = step > at.split * share;
+        const bool keep = step > begin;
         ks_barrier_wait(full + 8 * slot, parity);
         ks_products_begin();
 @PRODUCTS@
@@ -171,7 +168,7 @@ const std::string_view gemm_sums_promoted_text = R"kernel(
 #pragma unroll
         for (int i = 0; i < TILE_N / 2; ++i) sums[piece][i] = 0.0f;
       int taken = 0;
-      for (int step = at.split * share; step < last; ++step) {
+      for (int step = begin; step < last; ++step) {
         const uint32_t left = ring + slot * SLOT_BYTES, right = left + LEFT_PLANES * LEFT_BYTES;
         const bool keep = taken > 0;
         ks_barrier_wait(full + 8 * slot, parity);
@@ -189,6 +186,85 @@ const std::string_view gemm_sums_promoted_text = R"kernel(
           for (int i = 0; i < TILE_N / 2; ++i) sums[piece][i] += acc[piece][i];
       }
 @PASS_TURN@
+)kernel";
+
+const std::string_view gemm_stream_text = R"kernel(
+// What a block computes. The tiles that don't fill a wave are dealt out by steps of the depth, evenly and in order: a block begins where the
+// one before it ends, wherever in a tile that is. Each goes through its stretch backwards, so that the part of a tile that another block
+// finishes is there before that block asks for it; tiles that one block computes alone come after.
+struct walk {
+  int item = 0, begin = 0, end = 0;  // steps [begin, end) of a tile
+  int givers = 0;                    // blocks before this one that have its other steps
+  int number = 0;                    // of stretches; all else is computed anew each time, when registers are free
+
+  __device__ __forceinline__ bool next(int items, int steps) {
+    const int blocks = int(gridDim.x), block = int(blockIdx.x), dealt = items % blocks;
+    const int64_t units = int64_t(dealt) * steps;
+    const int takers = int(max(int64_t(1), min(units / 4, int64_t(blocks))));  // fewer than four steps aren't worth a block
+    const auto end_of = [&](int which) { return units * min(which + 1, takers) / takers; };  // in steps from the first tile on
+    const int64_t first = end_of(block - 1), last = end_of(block);
+    const int low = int(first / steps), high = int((last + steps - 1) / steps);  // tiles of the stretch: [low, high)
+    begin = 0, end = steps, givers = 0;
+    const int nth = number++;
+    if (nth >= high - low) {
+      item = dealt + block + (nth - (high - low)) * blocks;
+      return item < items;
+    }
+    item = high - 1 - nth;
+    const int64_t start = int64_t(item) * steps;
+    begin = int(max(first - start, int64_t(0)));
+    end = int(min(last - start, int64_t(steps)));
+    if (begin > 0)
+      while (givers < block && end_of(block - 1 - givers) > start) ++givers;
+    return true;
+  }
+};
+
+// Tells that what this warp has written is there; waits until that has been told.
+__device__ __forceinline__ void raise(int* flag) {
+  __threadfence();
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(flag) : "memory");
+}
+__device__ __forceinline__ void wait_for(const int* flag) {
+  int raised = 0;
+  while (raised == 0) asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(raised) : "l"(flag) : "memory");
+  __syncwarp();
+}
+)kernel";
+
+const std::string_view gemm_fix_up_text = R"kernel(
+      const auto part_of = [&](int block) {
+        return reinterpret_cast<uint4*>(partial) + (int64_t(block) * CONSUMERS + role - 1) * (PIECES * TILE_N / 8 * 128) + thread;
+      };
+      const auto flag_of = [&](int block) { return flags + (block * CONSUMERS + role - 1) * 4 + thread / 32; };
+      if (last < steps) {  // another block finishes this tile
+        uint4* const part = part_of(int(blockIdx.x));
+#pragma unroll
+        for (int piece = 0; piece < PIECES; ++piece)
+#pragma unroll
+          for (int i = 0; i < TILE_N / 2; i += 4) {
+            uint4 word;
+            memcpy(&word, &@RESULT@[piece][i], sizeof word);
+            __stcg(part + (piece * (TILE_N / 8) + i / 4) * 128, word);
+          }
+        raise(flag_of(int(blockIdx.x)));
+        continue;
+      }
+      for (int giver = int(blockIdx.x) - 1; giver >= int(blockIdx.x) - work.givers; --giver) {
+        wait_for(flag_of(giver));
+        const uint4* const part = part_of(giver);
+#pragma unroll
+        for (int piece = 0; piece < PIECES; ++piece)
+#pragma unroll
+          for (int i = 0; i < TILE_N / 2; i += 4) {
+            const uint4 word = __ldcg(part + (piece * (TILE_N / 8) + i / 4) * 128);
+            sum_type more[4];
+            memcpy(more, &word, sizeof word);
+#pragma unroll
+            for (int e = 0; e < 4; ++e) @RESULT@[piece][i + e] += more[e];
+          }
+      }
 )kernel";
 
 const std::string_view gemm_splits_text = R"kernel(

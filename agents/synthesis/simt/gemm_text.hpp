@@ -8,7 +8,8 @@ namespace kernsmith::agents::simt {
 // Once per file:
 extern const std::string_view shared_address_text;
 extern const std::string_view tensor_core_helpers_text;  ///< units of sm_90a: barriers, copy engine, descriptors; needs the one above
-extern const std::string_view mma_helpers_text;          ///< units of sm_80 and later: copies, matrices; needs the first
+extern const std::string_view async_copies_text;         ///< copies that go on in the background: sm_80 and later
+extern const std::string_view mma_helpers_text;          ///< matrices of sm_80 and later; needs the two above
 extern const std::string_view row_access_text;           ///< eight neighbouring elements of a row; once per file
 extern const std::string_view gemm_order_text;           ///< which tile a block computes when
 extern const std::string_view gemm_pack_text;            ///< an operand where the copy engine can read it
@@ -20,6 +21,7 @@ extern const std::string_view gemm_gather_producer_text;  ///< the warpgroup tha
 extern const std::string_view gemm_pack_flat_text;        ///< an operand with its contiguous depth innermost
 extern const std::string_view gemm_unsplittable_flat_text;
 extern const std::string_view gemm_sums_plain_text, gemm_sums_promoted_text;  ///< the loop over the depth
+extern const std::string_view gemm_stream_text, gemm_fix_up_text;             ///< stream-K: stretches of work; sums of a tile's parts
 extern const std::string_view gemm_splits_text;                               ///< sums of a split depth
 extern const std::string_view gemm_unsplittable_text;                         ///< infinities and NaNs in emulation
 

@@ -9,6 +9,26 @@ __device__ __forceinline__ uint32_t ks_shared_address(const void* p) { return ui
 #endif
 )kernel";
 
+const std::string_view async_copies_text = R"kernel(#ifndef KS_ASYNC_COPIES
+#define KS_ASYNC_COPIES
+// ---- copies into shared memory that go on in the background (cp.async, sm_80 and later) ----
+// The first `bytes` of kBytes and zeros behind them; both addresses are multiples of kBytes: 4, 8 or 16.
+template <int kBytes>
+__device__ __forceinline__ void ks_copy(uint32_t to, const void* from, int bytes) {
+  if constexpr (kBytes == 16)
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %3, %2;" ::"r"(to), "l"(from), "r"(bytes), "n"(kBytes) : "memory");
+}
+__device__ __forceinline__ void ks_copies_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// Returns when all but the last `kPending` committed groups of this thread's copies are done.
+template <int kPending>
+__device__ __forceinline__ void ks_copies_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+}
+#endif
+)kernel";
+
 const std::string_view tensor_core_helpers_text = R"kernel(#ifndef KS_TENSOR_CORES
 #define KS_TENSOR_CORES
 // ---- asynchronous units of sm_90: barriers in shared memory, the copy engine (TMA), warpgroup products (WGMMA) ----

@@ -8,6 +8,7 @@
 
 #define KS_SHARED_ADDRESS
 #define KS_WARP_PRODUCTS
+#define KS_ASYNC_COPIES
 #define KS_MMA_bf16_bf16
 #define KS_MMA_f16_f16
 #define KS_MMA_s8_s8
@@ -40,7 +41,7 @@ namespace emulation {
 struct late_copy {
   uint32_t to;
   const void* from;
-  int bytes;
+  int bytes, all;  ///< so many of all; zeros behind them
 };
 /// Of each thread: groups of copies, the last still open.
 static std::array<std::deque<std::vector<late_copy>>, most_threads> copies;
@@ -125,17 +126,18 @@ static inline float bf16_value(uint16_t bits) {
 static inline uint32_t ks_shared_address(const void* p) { return uint32_t(static_cast<const unsigned char*>(p) - emulation::m.shared); }
 namespace emulation {
 static inline void do_copy(const late_copy& c) {
-  std::memset(m.shared + c.to, 0, 16);
+  std::memset(m.shared + c.to, 0, size_t(c.all));
   if (c.bytes > 0) std::memcpy(m.shared + c.to, c.from, size_t(c.bytes));
 }
 }  // namespace emulation
-static inline void ks_copy16(uint32_t to, const void* from, int bytes) {
-  if (to % 16 != 0 || to + 16 > emulation::m.shared_stride) emulation::stop("a copy to a wrong place in shared memory");
-  if (bytes > 0 && reinterpret_cast<uintptr_t>(from) % 16 != 0) emulation::stop("a copy of 16 bytes from an odd address");
+template <int kBytes>
+static void ks_copy(uint32_t to, const void* from, int bytes) {
+  if (to % kBytes != 0 || to + kBytes > emulation::m.shared_stride) emulation::stop("a copy to a wrong place in shared memory");
+  if (bytes > 0 && reinterpret_cast<uintptr_t>(from) % kBytes != 0) emulation::stop("a copy from an odd address");
   if (emulation::m.now->number % 2 == 0)
-    emulation::do_copy({to, from, bytes});
+    emulation::do_copy({to, from, bytes, kBytes});
   else
-    emulation::my_copies().back().push_back({to, from, bytes});
+    emulation::my_copies().back().push_back({to, from, bytes, kBytes});
 }
 static inline void ks_copies_commit() { emulation::my_copies().emplace_back(); }
 template <int kPending>
