@@ -120,6 +120,8 @@ struct module_spec {
   std::vector<std::string> outputs;               ///< what forward returns, in order
   std::map<std::string, std::string> constants;   ///< axis -> constant of the module's file that holds its extent
   std::map<std::string, std::int64_t> overrides;  ///< constants of the module's file that have another value than there, and are no axes
+  /// What forward gives in another shape than [outputs] says: as many elements in the same order.
+  std::map<std::string, std::vector<dim>> shapes;
 };
 
 struct axis {

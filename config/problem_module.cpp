@@ -63,10 +63,29 @@ void require_each_once(const module_spec& module, const std::vector<std::string>
   }
 }
 
+void read_result_shapes(const toml_value& value, const problem& p, module_spec& module) {
+  require_table(value, "'shapes' in [module]");
+  const std::vector<std::string> outputs = names_of(p, tensor_role::output);
+  for (std::size_t i = 0; i < value.items.size(); ++i) {
+    const std::string& name = value.keys[i];
+    require_known(name, outputs, "output", value.key_places[i]);
+    std::vector<dim> shape = read_shape(value.items[i], fmt::format("the shape of '{}' in [module.shapes]", name), p);
+    const auto named = [&](const tensor_declaration& t) { return t.name == name; };
+    const tensor_declaration& output = *std::find_if(p.tensors.begin(), p.tensors.end(), named);
+    for (const workload& w : p.workloads) {
+      std::int64_t elements = 1;
+      for (const dim& d : shape) elements *= extent_of(d, w.axes);
+      if (elements != element_count(shape_of(output, w.axes)))
+        refuse(value.items[i].place, fmt::format("'{}' has another number of elements under [outputs]", name));
+    }
+    module.shapes[name] = std::move(shape);
+  }
+}
+
 }  // namespace
 
 module_spec read_module(const toml_value& value, const problem& p, const std::filesystem::path& folder) {
-  const table_reader table(value, "[module]", {"source", "arguments", "parameters", "outputs", "constants", "overrides"});
+  const table_reader table(value, "[module]", {"source", "arguments", "parameters", "outputs", "constants", "overrides", "shapes"});
   const std::vector<std::string> inputs = names_of(p, tensor_role::input), outputs = names_of(p, tensor_role::output);
   std::vector<std::string> axes;
   for (const axis& a : p.axes) axes.push_back(a.name);
@@ -97,6 +116,7 @@ module_spec read_module(const toml_value& value, const problem& p, const std::fi
   } else {
     module.outputs = outputs;
   }
+  if (const toml_value* shapes = table.find("shapes")) read_result_shapes(*shapes, p, module);
   require_each_once(module, inputs, table.place());
   return module;
 }

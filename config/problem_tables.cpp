@@ -38,27 +38,6 @@ std::int64_t read_extent(const toml_value& value, const std::string& what) {
   return extent;
 }
 
-std::vector<dim> read_shape(const toml_value& value, const std::string& what, const problem& p) {
-  require_array(value, what);
-  if (value.items.size() > max_rank)
-    refuse(value.place, fmt::format("{} has {} dimensions; at most {} are supported", what, value.items.size(), max_rank));
-  std::vector<dim> shape;
-  for (const toml_value& item : value.items) {
-    dim d;
-    if (item.which == toml_value::kind::text) {
-      d.axis = find_axis(p, item.text);
-      if (d.axis < 0) {
-        const std::string hint = did_you_mean(item.text, axis_names(p));
-        refuse(item.place, fmt::format("unknown axis '{}' in {}{}", item.text, what, hint.empty() ? "; declare it under [axes]" : hint));
-      }
-    } else {
-      d.constant = read_extent(item, "an extent in " + what);
-    }
-    shape.push_back(d);
-  }
-  return shape;
-}
-
 double read_pad(const toml_value& value, const std::string& what) {
   if (value.which == toml_value::kind::boolean) return value.boolean ? 1 : 0;
   // Padding with an infinity is what a max-pool needs, so the finite check of as_number doesn't apply.
@@ -97,6 +76,27 @@ Enum read_choice(const toml_value& value, const std::string& what, const std::ve
 }
 
 }  // namespace
+
+std::vector<dim> read_shape(const toml_value& value, const std::string& what, const problem& p) {
+  require_array(value, what);
+  if (value.items.size() > max_rank)
+    refuse(value.place, fmt::format("{} has {} dimensions; at most {} are supported", what, value.items.size(), max_rank));
+  std::vector<dim> shape;
+  for (const toml_value& item : value.items) {
+    dim d;
+    if (item.which == toml_value::kind::text) {
+      d.axis = find_axis(p, item.text);
+      if (d.axis < 0) {
+        const std::string hint = did_you_mean(item.text, axis_names(p));
+        refuse(item.place, fmt::format("unknown axis '{}' in {}{}", item.text, what, hint.empty() ? "; declare it under [axes]" : hint));
+      }
+    } else {
+      d.constant = read_extent(item, "an extent in " + what);
+    }
+    shape.push_back(d);
+  }
+  return shape;
+}
 
 dtype read_dtype(const toml_value& value, std::string_view what) {
   const std::string& name = as_text(value, what);

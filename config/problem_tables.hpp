@@ -21,6 +21,7 @@ inline constexpr std::size_t max_workloads = 1024;
 inline constexpr std::size_t max_sources = 64;
 
 void read_axes(const toml_value& value, problem& p);
+[[nodiscard]] std::vector<dim> read_shape(const toml_value& value, const std::string& what, const problem& p);
 /// [inputs.NAME] or [outputs.NAME], in file order. Inits are read as written; defaults are settled by settle_inits.
 void read_tensors(const toml_value& value, tensor_role role, problem& p, const std::filesystem::path& folder);
 [[nodiscard]] std::vector<intermediate_declaration> read_intermediates(const toml_value& value, const problem& p);

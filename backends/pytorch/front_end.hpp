@@ -18,8 +18,8 @@
 namespace kernsmith::pytorch {
 
 /// Of one trace, import of PyTorch included.
-inline constexpr double trace_timeout_s = 120;
-/// What the file's own functions may take.
+inline constexpr double trace_timeout_s = 200;
+/// What the file's own functions may take of a processor; twice that by the clock.
 inline constexpr double module_timeout_s = 60;
 inline constexpr std::int64_t max_trace_memory_bytes = std::int64_t{8} << 30;
 inline constexpr std::int64_t max_trace_document_bytes = std::int64_t{256} << 20;

@@ -142,7 +142,10 @@ void write_module(std::string& out, const json& traced, const problem_heading& h
   for (const json& o : traced.at("outputs")) outputs.push_back(quoted(o.at("name").get<std::string>()));
   out += fmt::format("\n[module]\nsource = {}\narguments = [{}]\noutputs = [{}]\n", quoted(heading.source), fmt::join(arguments, ", "),
                      fmt::join(outputs, ", "));
-  std::string parameters, constants, overrides;
+  std::string parameters, constants, overrides, shapes;
+  for (const json& output : traced.at("outputs"))
+    if (output.at("shape") != output.at("logical"))
+      shapes += fmt::format("{} = {}\n", output.at("name").get<std::string>(), shape_text(output.at("logical")));
   for (const json& input : traced.at("inputs"))
     if (input.at("role") == "parameter")
       parameters += fmt::format("{} = {}\n", input.at("name").get<std::string>(), quoted(input.at("key").get<std::string>()));
@@ -150,6 +153,7 @@ void write_module(std::string& out, const json& traced, const problem_heading& h
   for (const auto& [constant, value] : heading.overrides) overrides += fmt::format("{} = {}\n", constant, value);
   if (!parameters.empty()) out += "\n[module.parameters]\n" + parameters;
   if (!constants.empty()) out += "\n[module.constants]\n" + constants;
+  if (!shapes.empty()) out += "\n[module.shapes]\n" + shapes;
   if (!overrides.empty()) out += "\n[module.overrides]\n" + overrides;
 }
 

@@ -51,6 +51,13 @@ TEST_CASE("a module is part of what a problem means") {
   CHECK(with->hash != without->hash);
 }
 
+TEST_CASE("what forward gives in another shape") {
+  const folder place;
+  const auto p = with_module(place, std::string(table) + "shapes = { y = [2, 2] }\n");
+  REQUIRE_MESSAGE(p.has_value(), (p ? "" : p.error().message));
+  CHECK(p->module->shapes.at("y") == std::vector<dim>{{-1, 2}, {-1, 2}});
+}
+
 TEST_CASE("constants that were given another value are part of the meaning") {
   const folder place;
   const auto plain = with_module(place, table);
@@ -66,5 +73,6 @@ TEST_CASE("a module that does not fit its problem is refused at the place") {
   CHECK(contains(refused("[module]\nsource = 'm.py'\narguments = ['z', 'w']\n"), ":15:14: 'z' is no input of this problem"));
   CHECK(contains(refused("[module]\nsource = 'm.py'\narguments = ['x', 'w']\nconstants = { M = 'm' }\n"), "'M' is no axis"));
   CHECK(contains(refused("[module]\nsource = 'm.py'\narguments = ['x', 'w']\noutputs = []\n"), "must name every output"));
+  CHECK(contains(refused("[module]\nsource = 'm.py'\narguments = ['x', 'w']\nshapes = { y = ['N', 2] }\n"), "another number of elements"));
   CHECK(contains(refused("[module]\nsource = 'none.py'\narguments = ['x', 'w']\n"), "does not exist"));
 }
