@@ -1,4 +1,6 @@
 """Which sizes follow which constant: the same trace under other constants, compared token by token."""
+import functools
+import itertools
 import re
 
 from values import identifier
@@ -22,21 +24,27 @@ def leaves(thing, path=()):
         for n, t in enumerate(thing):
             yield from leaves(t, path + (n,))
     elif isinstance(thing, str):
-        for n, piece in enumerate(TOKEN.split(thing)):
+        for n, piece in enumerate(pieces(thing)):
             yield path + (n,), piece
     else:
         yield path, thing
 
 
+@functools.lru_cache(maxsize=65536)
+def pieces(text):
+    """A text as what stands around its numbers, and the numbers."""
+    return tuple(TOKEN.split(text))
+
+
 def differences(base, other):
     """{path: (piece, other piece)}; Different when structure or anything but numbers differs."""
     found = {}
-    a, b = list(leaves(base)), list(leaves(other))
-    if len(a) != len(b):
-        raise Different(f"{len(a)} and {len(b)} pieces")
-    for (pa, x), (pb, y) in zip(a, b):
-        if pa != pb:
-            raise Different(f"{pa} and {pb}")
+    if len(base["nodes"]) != len(other["nodes"]):
+        raise Different("another number of statements")
+    for here, there in itertools.zip_longest(leaves(base), leaves(other)):
+        if here is None or there is None or here[0] != there[0]:
+            raise Different("another structure")
+        pa, x, y = here[0], here[1], there[1]
         if x == y:
             continue
         if number(x) is None or number(y) is None:
@@ -63,7 +71,7 @@ def with_axes(document, places):
         if isinstance(thing, list):
             return [walk(t, path + (n,)) for n, t in enumerate(thing)]
         if isinstance(thing, str):
-            return "".join(places.get(path + (n,), piece) for n, piece in enumerate(TOKEN.split(thing)))
+            return "".join(places.get(path + (n,), piece) for n, piece in enumerate(pieces(thing)))
         return places.get(path, thing)
     return walk(document, ())
 
