@@ -86,7 +86,7 @@ void read_baselines(const toml_value* value, problem& p, const std::filesystem::
     if (value->items.size() > max_sources) refuse(value->place, fmt::format("more than {} baselines", max_sources));
     for (std::size_t i = 0; i < value->items.size(); ++i) {
       check_name(value->keys[i], "a baseline", value->key_places[i]);
-      const table_reader table(value->items[i], fmt::format("[baselines.{}]", value->keys[i]), {"source", "builtin", "language"});
+      const table_reader table(value->items[i], fmt::format("[baselines.{}]", value->keys[i]), {"source", "builtin", "language", "mode"});
       baseline_spec baseline;
       baseline.name = value->keys[i];
       const toml_value* source = table.find("source");
@@ -106,6 +106,10 @@ void read_baselines(const toml_value* value, problem& p, const std::filesystem::
           refuse(builtin->place,
                  "the builtin 'naive' is made from a definition, and this problem has a reference instead; leave it out: the reference is "
                  "the baseline then");
+        const std::string mode = table.text("mode", "");
+        if (!mode.empty() && baseline.builtin != "torch.compile")
+          refuse(table.place_of("mode"), "'mode' belongs to builtin \"torch.compile\"");
+        if (!mode.empty()) baseline.builtin += ' ' + mode;
         if (table.find("language") != nullptr) refuse(table.place_of("language"), "'language' belongs to 'source'");
       }
       p.baselines.push_back(std::move(baseline));

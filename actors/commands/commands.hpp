@@ -15,6 +15,7 @@ command_body add_optimize(CLI::App& program);
 command_body add_evaluate(CLI::App& program);
 command_body add_profile(CLI::App& program);
 command_body add_knowledge(CLI::App& program);
+command_body add_export(CLI::App& program);
 command_body add_show(CLI::App& program);
 command_body add_diff(CLI::App& program);
 command_body add_bench(CLI::App& program);

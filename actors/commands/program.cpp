@@ -41,6 +41,7 @@ int run_program(int argc, char** argv) {
   bodies["evaluate"] = add_evaluate(program);
   bodies["profile"] = add_profile(program);
   bodies["knowledge"] = add_knowledge(program);
+  bodies["export"] = add_export(program);
   bodies["show"] = add_show(program);
   bodies["diff"] = add_diff(program);
   bodies["bench"] = add_bench(program);

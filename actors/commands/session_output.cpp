@@ -17,6 +17,15 @@ result<void> write_evidence(const std::filesystem::path& folder, const session_r
     return text.empty() ? result<void>{} : write_file(folder / name, text);
   };
   if (auto r = put("problem.toml", report.session.problem_blob); !r) return r;
+  // The Python sources that the problem names, where it names them: it can be read again from here.
+  std::vector<const source_file*> named;
+  if (report.task->module) named.push_back(&report.task->module->source);
+  if (report.task->reference && report.task->reference->language == "python") named.push_back(&*report.task->reference);
+  for (const source_file* source : named) {
+    const std::filesystem::path beside = source->path.lexically_relative(std::filesystem::absolute(report.task->path).parent_path());
+    if (beside.empty() || *beside.begin() == "..") continue;
+    if (auto r = put(beside.string(), source->text); !r) return r;
+  }
   if (!report.task->statements.empty()) {
     if (const auto source = cpp::reference_source(*report.task))
       if (auto r = put("reference.cpp", *source); !r) return r;

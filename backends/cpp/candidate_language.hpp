@@ -23,6 +23,8 @@ class candidate_language {
   virtual void prepare(harness::runner_options& options) const = 0;
   /// May a process that hosts `library` execute `file`: the language's own run-time libraries, and what was built beside the library?
   [[nodiscard]] virtual bool may_execute(const std::filesystem::path& library, const std::filesystem::path& file) const = 0;
+  /// Does it make machine code while it runs, which no file stands behind?
+  [[nodiscard]] virtual bool may_generate_code() const { return false; }
 };
 
 }  // namespace kernsmith::cpp

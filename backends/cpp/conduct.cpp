@@ -75,6 +75,7 @@ result<check_result> check_conduct(const problem& p, const candidate_language* l
   if (mappings.empty()) return fail(fault::infrastructure, "the system gives no account of what a runner executes");
   for (const harness::executable_mapping& mapping : mappings) {
     const std::filesystem::path file = mapping.path;
+    if (mapping.path.empty() && language != nullptr && language->may_generate_code()) continue;
     if (mapping.path.empty()) return cheating("foreign_code", "the process has executable memory that no file stands behind");
     if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file) ||
         harness::is_permitted(p, "cpp", file) || (language != nullptr && language->may_execute(library, file)))

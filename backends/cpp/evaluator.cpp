@@ -15,6 +15,7 @@
 #include "backends/cpp/work_model.hpp"
 #include "backends/cpp/workbench.hpp"
 #include "backends/cpp/workload_timing.hpp"
+#include "backends/harness/hosted_kernels.hpp"
 #include "backends/harness/permitted_libraries.hpp"
 #include "config/hash.hpp"
 
@@ -119,6 +120,9 @@ result<void> cpu_evaluator::admit() {
   if (const candidate_language* language = bench_->language()) {
     fingerprint_.compiler = language->compiler();
     fingerprint_.flags = language->flags();
+  }
+  for (const baseline_spec& spec : bench_->subject().baselines) {
+    if (bench_->options().hosted && harness::is_hosted(spec)) fingerprint_.flags += "; " + bench_->options().hosted->describe(spec, false);
   }
   if (auto done = check_null_candidates(*bench_); !done) return done;
   for (const auto& w : bench_->workloads()) {

@@ -73,6 +73,8 @@ class kernel_process {
  private:
   std::unique_ptr<harness::runner_client> runner_;
   std::map<const kernel_buffers*, int> numbers_;
+  bool outputs_follow_ = false;
+  double new_set_allowance_s_ = 0;
   kernel_clock* clock_ = nullptr;
 };
 

@@ -8,6 +8,7 @@
 
 #include "backends/cpp/blas_source.hpp"
 #include "backends/cpp/reference_source.hpp"
+#include "backends/harness/hosted_kernels.hpp"
 #include "backends/harness/permitted_libraries.hpp"
 #include "config/hash.hpp"
 
@@ -102,6 +103,7 @@ result<kernel_process> workbench::start(const std::filesystem::path& library, bo
   runner.trusted = trusted;
   runner.environment = environment;
   if (language_) language_->prepare(runner);
+  if (options_.hosted) options_.hosted->prepare(runner);
   return kernel_process::start(runner, clock_);
 }
 
@@ -128,6 +130,14 @@ result<trusted_kernel> workbench::build_trusted(std::string name, const std::str
 
 result<void> workbench::build_reference() {
   if (problem_.reference) {
+    if (problem_.reference->language != "cpp" && options_.hosted) {
+      auto built = options_.hosted->reference(problem_, false);
+      if (!built) return tl::unexpected(built.error());
+      reference_.name = "reference";
+      reference_.built = std::move(*built);
+      reference_.form = output_form::wide;
+      return {};
+    }
     if (problem_.reference->language != "cpp") {
       return fail(fault::bad_request,
                   fmt::format("{}: a reference in {} is not available for target cpp; give a definition or a C++ reference",
@@ -158,6 +168,14 @@ result<void> workbench::find_permitted_libraries() {
 }
 
 result<trusted_kernel> workbench::build_baseline(const baseline_spec& spec) {
+  if (options_.hosted && harness::is_hosted(spec)) {
+    auto built = options_.hosted->baseline(problem_, spec, false);
+    if (!built) return tl::unexpected(built.error());
+    trusted_kernel kernel;
+    kernel.name = spec.name;
+    kernel.built = std::move(*built);
+    return kernel;
+  }
   if (spec.source) {
     if (language_ && spec.source->language == language_->name()) {
       auto built = build_candidate(spec.source->text, {});

@@ -34,7 +34,7 @@ result<bool> candidate_checks::took_too_much(std::size_t free_before, memory::ev
 
 result<check_result> candidate_checks::conduct(kernel_process& process, const built_kernel& kernel) {
   workload_state& w = *bench_.workloads().front();
-  return check_conduct(bench_.subject(), process, kernel.library, bench_.trusted(), *w.verified, check_timeout_s(w));
+  return check_conduct(bench_.subject(), bench_.language(), process, kernel.library, bench_.trusted(), *w.verified, check_timeout_s(w));
 }
 
 bool candidate_checks::took_failure(const check_result& check, memory::evaluation& e) {

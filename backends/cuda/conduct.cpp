@@ -42,8 +42,9 @@ bool comes_to_rest(const kernel_process& process) {
 
 }  // namespace
 
-result<check_result> check_conduct(const problem& p, kernel_process& process, const std::filesystem::path& library,
-                                   trusted_kernels& trusted, device_buffers& buffers, double timeout_s) {
+result<check_result> check_conduct(const problem& p, const candidate_language* language, kernel_process& process,
+                                   const std::filesystem::path& library, trusted_kernels& trusted, device_buffers& buffers,
+                                   double timeout_s) {
   check_result check;
   const auto cheating = [&](const char* rule, std::string detail) {
     check.outcome = "cheating";
@@ -65,9 +66,10 @@ result<check_result> check_conduct(const problem& p, kernel_process& process, co
   if (mappings.empty()) return fail(fault::infrastructure, "the system gives no account of what a runner executes");
   for (const harness::executable_mapping& mapping : mappings) {
     const std::filesystem::path file = mapping.path;
+    if (mapping.path.empty() && language != nullptr && language->may_generate_code()) continue;
     if (mapping.path.empty()) return cheating("foreign_code", "the process has executable memory that no file stands behind");
     if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file) ||
-        harness::is_permitted(p, "cuda", file))
+        harness::is_permitted(p, "cuda", file) || (language != nullptr && language->may_execute(file)))
       continue;
     return cheating("foreign_code", fmt::format("the process has loaded {}, which was not built from its source", mapping.path));
   }

@@ -15,6 +15,7 @@
 #include "backends/cuda/strict_checks.hpp"
 #include "backends/cuda/workload_timing.hpp"
 #include "backends/harness/device_lease.hpp"
+#include "backends/harness/hosted_kernels.hpp"
 
 namespace kernsmith::cuda {
 
@@ -136,6 +137,9 @@ result<void> device_evaluator::admit() {
                   state.known ? fmt::format("as found, {} MHz at most", d.facts.clock_khz / 1000) : "unknown",
                   0,
                   0};
+  for (const baseline_spec& spec : bench_->subject().baselines) {
+    if (bench_->options().hosted && harness::is_hosted(spec)) fingerprint_.flags += "; " + bench_->options().hosted->describe(spec, true);
+  }
   if (bench_->options().strict) {
     if (auto ready = strict_.prepare(); !ready) return ready;
   }
@@ -188,7 +192,7 @@ result<void> device_evaluator::measure(const built_kernel& kernel, kernel_proces
   bench_->settle_runners();
   for (std::size_t i = 0; i < count; ++i) {
     const double best = i < best_ratios_.size() ? best_ratios_[i] : 0;
-    const auto relaunch = [&] { return bench_->start(kernel.library); };
+    const auto relaunch = [&] { return bench_->start(kernel.library, false); };
     // Nobody is checked against himself.
     const bool by_champion = !bench_->champion().empty() && bench_->champion() != kernel.library;
     auto m = measure_workload(*bench_, *bench_->workloads()[i], process, relaunch, limits, best, by_champion);
@@ -203,7 +207,7 @@ result<void> device_evaluator::measure(const built_kernel& kernel, kernel_proces
     if (candidate_checks::took_failure(m->failure, e)) return {};
     // Before anything is called impossible, the device is measured again.
     if (m->timing.median_ns < work_[i].floor_ns) {
-      if (auto again = take_peaks(); !again) return again;
+      if (auto taken = take_peaks(); !taken) return taken;
     }
     m->timing.floor_ns = work_[i].floor_ns;
     if (m->timing.median_ns < work_[i].floor_ns) {
@@ -300,7 +304,7 @@ result<memory::evaluation> device_evaluator::evaluate_on_device(const built_kern
     e.detail = kernel.detail;
     return e;
   }
-  auto process = bench_->start(kernel.library);
+  auto process = bench_->start(kernel.library, false);
   if (!process) {
     if (process.error().kind != fault::bad_request) return tl::unexpected(process.error());
     e.outcome = "build_failed";
@@ -354,7 +358,7 @@ result<memory::control_result> device_evaluator::compare_baseline_with_itself() 
     if (w->baselines.front().call_ns < quickest->baselines.front().call_ns) quickest = w.get();
   }
   trusted_kernel& baseline = bench_->baselines().front();
-  const auto again = [&] { return bench_->start(baseline.built.library); };
+  const auto again = [&] { return bench_->start(baseline.built.library, true); };
   auto process = again();
   if (!process) return tl::unexpected(process.error());
   timing_limits limits = limits_for(effort::search, 1);

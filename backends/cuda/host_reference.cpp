@@ -4,6 +4,7 @@
 
 #include "backends/cpp/machine_facts.hpp"
 #include "backends/cpp/reference_source.hpp"
+#include "backends/harness/hosted_kernels.hpp"
 
 namespace kernsmith::cuda {
 
@@ -17,6 +18,13 @@ result<std::unique_ptr<host_reference>> host_reference::build(const problem& p, 
                                                               cpp::kernel_clock& clock) {
   std::unique_ptr<host_reference> made(new host_reference(p, options, clock));
   std::string source;
+  if (p.reference && p.reference->language == "python" && options.hosted) {
+    auto hosted = options.hosted->reference(p, false);
+    if (!hosted) return tl::unexpected(hosted.error());
+    made->built_ = std::move(*hosted);
+    made->form_ = cpp::output_form::wide;
+    return made;
+  }
   if (p.reference) {
     if (p.reference->language != "cpp") {
       return fail(fault::bad_request,
@@ -53,6 +61,7 @@ result<void> host_reference::compute(cpp::kernel_buffers& buffers) {
     runner.library = built_.library;
     runner.cores = options_.cores.empty() ? cpp::usable_cores() : options_.cores;
     runner.trusted = true;
+    if (options_.hosted) options_.hosted->prepare(runner);
     auto started = cpp::kernel_process::start(runner, clock_);
     if (!started) return tl::unexpected(started.error());
     process_ = std::move(*started);

@@ -67,6 +67,8 @@ class kernel_process {
   std::set<const device_buffers*> captured_;
   bool replays_ = false;
   kernel_clock* clock_ = nullptr;
+  bool outputs_follow_ = false;
+  double new_set_allowance_s_ = 0;
 };
 
 }  // namespace kernsmith::cuda

@@ -9,6 +9,7 @@
 #include "backends/cpp/machine_facts.hpp"
 #include "backends/cuda/cublas_source.hpp"
 #include "backends/cuda/reference_source.hpp"
+#include "backends/harness/hosted_kernels.hpp"
 #include "backends/harness/permitted_libraries.hpp"
 #include "config/hash.hpp"
 
@@ -91,7 +92,9 @@ result<built_kernel> workbench::build(const std::string& source, const std::vect
 }
 
 result<built_kernel> workbench::build_candidate(const std::string& source) {
-  auto built = toolchain_->build_candidate(source, options_.build_timeout_s, harness::link_flags_of(problem_, "cuda"));
+  auto by_itself = language_ ? language_->build(source, options_.build_timeout_s) : std::nullopt;
+  auto built = by_itself ? std::move(*by_itself)
+                         : toolchain_->build_candidate(source, options_.build_timeout_s, harness::link_flags_of(problem_, "cuda"));
   if (built && language_ && built->outcome.empty()) {
     if (auto completed = language_->complete(source, *built, options_.build_timeout_s); !completed)
       return tl::unexpected(completed.error());
@@ -139,7 +142,13 @@ harness::runner_options workbench::runner() const {
   return runner;
 }
 
-result<kernel_process> workbench::start(const std::filesystem::path& library) {
+result<kernel_process> workbench::start(const std::filesystem::path& library, bool trusted) {
+  harness::runner_options options = runner();
+  options.library = library;
+  options.trusted = trusted;
+  if (language_) language_->prepare(options);
+  if (options_.hosted) options_.hosted->prepare(options);
+  if (!options.host.empty()) return kernel_process::start(options, clock_);
   while (!vacant_.empty()) {
     harness::vacant_runner ready = std::move(vacant_.front());
     vacant_.pop_front();
@@ -147,8 +156,6 @@ result<kernel_process> workbench::start(const std::filesystem::path& library) {
     // What befell a runner before it had the library is nobody's doing: another is started.
     if (started || started.error().kind == fault::bad_request) return timed_as_asked(std::move(started));
   }
-  harness::runner_options options = runner();
-  options.library = library;
   return timed_as_asked(kernel_process::start(options, clock_));
 }
 
@@ -182,7 +189,7 @@ result<void> workbench::weigh_runner() {
 
 result<kernel_process*> workbench::process_of(trusted_kernel& kernel) {
   if (!kernel.process || !kernel.process->alive()) {
-    auto started = start(kernel.built.library);
+    auto started = start(kernel.built.library, true);
     if (!started) return tl::unexpected(started.error());
     kernel.process = std::move(*started);
   }
@@ -191,7 +198,7 @@ result<kernel_process*> workbench::process_of(trusted_kernel& kernel) {
 
 result<kernel_process*> workbench::process_of_champion() {
   if (!champion_.process || !champion_.process->alive()) {
-    auto started = start(champion_.library);
+    auto started = start(champion_.library, false);
     if (!started) return tl::unexpected(started.error());
     champion_.process = std::move(*started);
   }
@@ -215,6 +222,15 @@ result<void> workbench::build_references() {
   if (!host) return tl::unexpected(host.error());
   host_reference_ = std::move(*host);
   build_s_ += host_reference_->build_s();
+  if (problem_.reference && problem_.reference->language == "python" && options_.hosted) {
+    auto built = options_.hosted->reference(problem_, true);
+    if (!built) return tl::unexpected(built.error());
+    reference_.emplace();
+    reference_->name = "reference";
+    reference_->built = std::move(*built);
+    reference_->form = output_form::wide;
+    return {};
+  }
   if (problem_.reference) return {};
   const auto source = reference_source(problem_);
   if (!source) return tl::unexpected(source.error());
@@ -229,7 +245,11 @@ result<void> workbench::build_baselines() {
   std::string refused;
   for (const baseline_spec& spec : problem_.baselines) {
     result<trusted_kernel> kernel;
-    if (spec.source && language_ && spec.source->language == language_->name()) {
+    if (options_.hosted && harness::is_hosted(spec)) {
+      auto built = options_.hosted->baseline(problem_, spec, true);
+      if (!built) return tl::unexpected(built.error());
+      kernel = trusted_kernel{spec.name, std::move(*built), output_form::native, std::nullopt};
+    } else if (spec.source && language_ && spec.source->language == language_->name()) {
       kernel = build_trusted(spec.name, spec.source->text, spec.source->path.string(), language_->compiled_with().flags);
     } else if (spec.source && spec.source->language == "cuda") {
       kernel = build_trusted(spec.name, spec.source->text, spec.source->path.string());

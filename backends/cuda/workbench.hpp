@@ -86,7 +86,7 @@ class workbench {
   [[nodiscard]] const candidate_language* language() const { return language_.get(); }
   [[nodiscard]] double build_s() const;
   /// In a runner that was begun before, where there is one.
-  [[nodiscard]] result<kernel_process> start(const std::filesystem::path& library);
+  [[nodiscard]] result<kernel_process> start(const std::filesystem::path& library, bool trusted);
   /// Has so many runners set themselves up for the next start() calls, beside whatever goes on: a context takes 0.2 s. Returns at once.
   void begin_runners(std::size_t count);
   /// Waits until those do nothing more: before anything is timed.

@@ -16,6 +16,8 @@
 
 namespace kernsmith::harness {
 
+class hosted_kernels;
+
 /// How much is measured.
 enum class effort : std::uint8_t {
   quick,   ///< first workload only, few samples: `evaluate --quick`
@@ -33,6 +35,7 @@ struct evaluator_options {
   double build_timeout_s = 90;              ///< of one build
   bool strict = false;  ///< final evaluations also run the candidate under sanitizers; missing_here at opening where these don't work
   std::optional<stopping_choice> until;                     ///< when to stop taking blocks; by default the effort's relative width
+  std::shared_ptr<hosted_kernels> hosted;                   ///< makes references and baselines in Python; null: there are none
   std::int64_t memory_limit_bytes = std::int64_t{8} << 30;  ///< of a kernel beside its buffers; more where workloads are large
 };
 

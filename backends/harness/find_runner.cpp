@@ -31,4 +31,17 @@ result<fs::path> find_runner() {
               fmt::format("kernsmith-runner is missing (looked at {}); build it, or name it in KERNSMITH_RUNNER", looked_at));
 }
 
+result<fs::path> find_hosted_runner() {
+  const auto runner = find_runner();
+  if (!runner) return runner;
+  const fs::path here = runner->parent_path();
+  std::error_code failed;
+  for (const fs::path& folder : {here, here.parent_path()}) {
+    const fs::path candidate = folder / "kernsmith-runner.so";
+    if (fs::is_regular_file(candidate, failed)) return candidate;
+  }
+  return fail(fault::missing_here,
+              fmt::format("kernsmith-runner.so is missing beside {}; build it (target kernsmith-runner-hosted)", runner->string()));
+}
+
 }  // namespace kernsmith::harness

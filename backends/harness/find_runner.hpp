@@ -10,5 +10,7 @@ namespace kernsmith::harness {
 /// $KERNSMITH_RUNNER if set; else kernsmith-runner beside this program, in ../libexec or ../bin of it, or (test programs) in bin/ beside it
 /// or above it. missing_here with the places looked at.
 [[nodiscard]] result<std::filesystem::path> find_runner();
+/// kernsmith-runner.so, the same for interpreters: beside the other, or in a folder above it (bundles).
+[[nodiscard]] result<std::filesystem::path> find_hosted_runner();
 
 }  // namespace kernsmith::harness

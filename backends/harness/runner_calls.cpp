@@ -7,6 +7,13 @@
 
 namespace kernsmith::harness {
 
+namespace {
+
+/// Of the line in which a hosted kernel says why it failed.
+constexpr std::size_t max_said_bytes = 600;
+
+}  // namespace
+
 call_result sandboxed_runner::call(const std::vector<int>& sets, double timeout_s) {
   return run(naming(wire::request_kind::call, sets), sets, sets.size(), timeout_s);
 }
@@ -65,6 +72,7 @@ call_result sandboxed_runner::run(const request_message& request, const std::vec
   if (answer.header.kind == wire::answer_kind::refused) {
     done.status = call_status::refused;
     done.detail = fmt::format("launch returned {}", answer.header.code);
+    if (hosted_) tell_hosted(answer.header.code, done);
   } else if (answer.header.kind == wire::answer_kind::unable) {
     done.status = call_status::refused;
     done.unable = true;
@@ -76,6 +84,21 @@ call_result sandboxed_runner::run(const request_message& request, const std::vec
   if (output_open_) output_open_ = output_.drain(tree_->output());
   if (monotonic_s() >= next_look_s_) look_at_usage();
   return death_ ? *death_ : done;
+}
+
+/// An interpreter's kernel says in words what went wrong.
+void sandboxed_runner::tell_hosted(std::int32_t code, call_result& done) {
+  const auto status = code == wire::hosted_raised        ? call_status::crashed
+                      : code == wire::hosted_wrong_shape ? call_status::wrong_shape
+                      : code == wire::hosted_wrong_dtype ? call_status::wrong_dtype
+                                                         : call_status::refused;
+  std::string said = output_tail();
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  const std::size_t last = said.rfind('\n');
+  if (last != std::string::npos) said.erase(0, last + 1);
+  if (status == call_status::refused && said.empty()) return;
+  done.status = status;
+  done.detail = said.substr(0, max_said_bytes);
 }
 
 }  // namespace kernsmith::harness

@@ -266,6 +266,8 @@ bool sandboxed_runner::freeze() {
   if (death_ || !cpu_clock_) return false;
   if (frozen_) return true;
   frozen_ = true;
+  // Process 1 of the sandbox and the runner: anything else is a child that may go on writing while the runner stands still.
+  if (may_fork_) left_processes_ = tree_->usage(max_threads_).processes > 2;
   const double before_ns = cpu_ns(), deadline_s = monotonic_s() + freeze_timeout_s;
   bool stopped = stop_process(pid_, pidfd_, freeze_look_s);
   while (!stopped && monotonic_s() < deadline_s && cpu_ns() - before_ns < frozen_cpu_slack_ns && !sleeps(pid_))
@@ -280,6 +282,7 @@ bool sandboxed_runner::freeze() {
 /// the standstill may show only later.
 std::string sandboxed_runner::what_moved() const {
   if (!frozen_ || death_) return "";
+  if (left_processes_) return "a process that it started is still there";
   if (!stands_still(pid_)) return "it is found running";
   const double used_ns = cpu_ns() - cpu_at_freeze_ns_;
   return used_ns < frozen_cpu_slack_ns ? "" : fmt::format("it has used {:.1f} ms of processor time since", used_ns * 1e-6);

@@ -46,6 +46,14 @@ struct runner_options {
   std::int64_t memory_limit_bytes = std::int64_t{8} << 30;
   double load_timeout_s = 20;
   bool trusted = false;  ///< reference and builtin baselines: may link vendor libraries; same sandbox
+  /// An interpreter and its arguments, for kernels that one hosts: it loads the runner as a library (runner/hosted.hpp). Empty: none.
+  std::vector<std::string> host;
+  bool may_fork = false;           ///< for what starts compilers while it runs; processes left behind at an answer then count as work left
+  bool outputs_follow = false;     ///< trusted ones only: what was computed is put into the outputs after the answer; see kernel_process
+  double new_set_allowance_s = 0;  ///< more time for the first call on a set of buffers: compilers that run then
+  std::int64_t tmpfs_bytes = std::int64_t{64} << 20;  ///< private /tmp
+  std::vector<std::pair<std::filesystem::path, std::filesystem::path>>
+      writable;  ///< trusted ones only: caches of compilers, outside -> inside
   accelerator_access accelerator;
   std::vector<std::pair<std::filesystem::path, std::filesystem::path>> readable_at;  ///< read-only, outside -> inside
   std::vector<std::filesystem::path> scratch;                                        ///< sandbox_spec::scratch
@@ -55,6 +63,8 @@ struct runner_options {
 
 enum class call_status : std::uint8_t {
   ok,
+  wrong_shape,     ///< hosted kernels: what they gave has another shape than the output
+  wrong_dtype,     ///< or another type of elements
   refused,         ///< launch returned non-zero, or the kernel needs an instruction that this processor lacks
   crashed,         ///< died by a signal
   out_of_bounds,   ///< died by a fault on a guard page of a buffer

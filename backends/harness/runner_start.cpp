@@ -13,7 +13,6 @@ namespace kernsmith::harness {
 
 namespace {
 
-constexpr std::int64_t runner_tmpfs_bytes = std::int64_t{64} << 20;
 /// Threads beyond the kernel's own: pools of libraries.
 constexpr int runner_threads_base = 256, runner_threads_per_core = 4;
 
@@ -32,7 +31,7 @@ sandboxed_runner::~sandboxed_runner() {
 }
 
 result<std::unique_ptr<sandboxed_runner>> sandboxed_runner::spawn(const runner_options& options, const std::filesystem::path& library) {
-  auto program = find_runner();
+  auto program = options.host.empty() ? find_runner() : find_hosted_runner();
   if (!program) return tl::unexpected(program.error());
   if (options.cores.empty()) return fail(fault::bug, "a runner was given no cores");
   descriptor far_end;
@@ -48,7 +47,10 @@ result<std::unique_ptr<sandboxed_runner>> sandboxed_runner::spawn(const runner_o
   }
   sandbox_spec spec;
   const std::size_t threads = options.threads > 0 ? static_cast<std::size_t>(options.threads) : options.cores.size();
-  spec.command = {program->string(), waits ? "-" : library.string(), std::to_string(threads), std::to_string(options.workspace_bytes)};
+  spec.command = options.host;
+  for (const std::string& argument :
+       {program->string(), waits ? std::string("-") : library.string(), std::to_string(threads), std::to_string(options.workspace_bytes)})
+    spec.command.push_back(argument);
   if (!options.accelerator.driver.empty()) {
     spec.command.push_back(options.accelerator.driver.string());
     spec.command.push_back(std::to_string(options.accelerator.ordinal));
@@ -63,11 +65,13 @@ result<std::unique_ptr<sandboxed_runner>> sandboxed_runner::spawn(const runner_o
   for (auto&& variable : openmp_environment(options.cores)) spec.environment.push_back(std::move(variable));
   spec.environment.insert(spec.environment.end(), options.environment.begin(), options.environment.end());
   spec.descriptors = {{far_end.get(), wire::control_descriptor}};
-  spec.tmpfs_bytes = runner_tmpfs_bytes;
+  if (options.trusted && options.outputs_follow) spec.environment.emplace_back(wire::outputs_follow_variable, "1");
+  if (options.trusted) spec.writable = options.writable;
+  spec.tmpfs_bytes = options.tmpfs_bytes;
   spec.memory_limit_bytes = options.memory_limit_bytes;
   spec.max_file_bytes = runner_max_file_bytes;
   spec.max_processes = runner_threads_base + runner_threads_per_core * static_cast<int>(options.cores.size());
-  spec.may_fork = false;
+  spec.may_fork = options.may_fork;
   spec.cores = options.cores;
   auto tree = sandbox_process::start(spec);
   if (!tree) return tl::unexpected(tree.error());
@@ -79,6 +83,8 @@ result<std::unique_ptr<sandboxed_runner>> sandboxed_runner::spawn(const runner_o
   made->workspace_bytes_ = options.workspace_bytes;
   made->spins_ = !options.accelerator.driver.empty();
   made->max_threads_ = spec.max_processes;
+  made->hosted_ = !options.host.empty();
+  made->may_fork_ = options.may_fork && !options.trusted;
   return made;
 }
 

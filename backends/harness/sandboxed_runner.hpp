@@ -55,6 +55,7 @@ class sandboxed_runner final : public runner_client {
   result<std::uint32_t> map(const mappable_buffer& buffer);
   [[nodiscard]] request_message naming(wire::request_kind kind, const std::vector<int>& sets);
   call_result run(const request_message& request, const std::vector<int>& sets, std::size_t times, double timeout_s);
+  void tell_hosted(std::int32_t code, call_result& done);
   void look_at_usage();
   void end_by_kill(call_status status, std::string detail);
   void end_by_itself();
@@ -83,7 +84,10 @@ class sandboxed_runner final : public runner_client {
   int pid_ = -1;  ///< of the runner itself, as seen outside
   descriptor pidfd_;
   bool frozen_ = false;
-  bool spins_ = false;  ///< while it waits for an answer
+  bool spins_ = false;           ///< while it waits for an answer
+  bool hosted_ = false;          ///< by an interpreter
+  bool may_fork_ = false;        ///< candidates only
+  bool left_processes_ = false;  ///< at an answer there were more than the runner itself
   double cpu_at_freeze_ns_ = 0;
   double empty_call_ns_ = 0;
 };

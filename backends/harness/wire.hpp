@@ -10,6 +10,8 @@
 namespace kernsmith::harness::wire {
 
 inline constexpr int control_descriptor = 6;  ///< in the runner
+/// Set for trusted hosted kernels that may fill their outputs after the answer.
+inline constexpr const char* outputs_follow_variable = "KERNSMITH_OUTPUTS_FOLLOW";
 
 inline constexpr std::uint32_t max_rank = 16;
 inline constexpr std::uint32_t max_axes = 64;
@@ -19,6 +21,9 @@ inline constexpr std::uint32_t max_sets = 65536;
 inline constexpr std::uint32_t max_batch_calls = 4096;
 inline constexpr std::uint32_t max_text_bytes = 4096;
 inline constexpr std::size_t max_message_bytes = std::size_t{64} << 10;
+
+/// What `launch` of a hosted kernel returns beside 0; the last line of its output says more.
+enum hosted_code : std::int32_t { hosted_raised = 0x4b530001, hosted_wrong_shape, hosted_wrong_dtype };
 
 enum class request_kind : std::uint32_t {
   map_buffer,  ///< map_body and one descriptor; answered `done` with the data's address

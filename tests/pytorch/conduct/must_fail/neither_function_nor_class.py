@@ -1,0 +1,5 @@
+# expect: build_failed
+# problem: affine
+# why: nothing to call
+def run(x):
+    return 2 * x + 1
