@@ -63,7 +63,16 @@ def _ks_folder():
     return _ks_tempfile.mkdtemp(prefix="kernsmith-")  # nobody else may put a library where it would be loaded from
 
 
+def _ks_function(library):
+    function = _ks_ctypes.CDLL(library).launch
+    function.argtypes = [_ks_ctypes.c_void_p, _ks_ctypes.c_int, _ks_ctypes.c_void_p, _ks_ctypes.c_int, _ks_ctypes.c_void_p]
+    function.restype = _ks_ctypes.c_int
+    return function
+
+
 def _ks_build():
+    if _KS_PREBUILT is not None:
+        return _ks_function(_KS_PREBUILT)
     compiler = _ks_compiler()
     if compiler is None:
         _ks_warnings.warn("kernsmith: no " + ("nvcc" if _KS_ON_DEVICE else "C++ compiler") + " here; ModelNew runs as Model does")
@@ -88,10 +97,7 @@ def _ks_build():
         if built.returncode != 0:
             _ks_warnings.warn("kernsmith: the kernel does not build here, ModelNew runs as Model does: " + built.stderr[-2000:])
             return None
-    function = _ks_ctypes.CDLL(library).launch
-    function.argtypes = [_ks_ctypes.c_void_p, _ks_ctypes.c_int, _ks_ctypes.c_void_p, _ks_ctypes.c_int, _ks_ctypes.c_void_p]
-    function.restype = _ks_ctypes.c_int
-    return function
+    return _ks_function(library)
 
 
 def _ks_launch():
