@@ -59,8 +59,9 @@ std::string binding_text(const problem& p, const verified_solution& s, const std
   std::string cpp_type = one ? "at::Tensor" : "std::tuple<";
   for (std::size_t o = 0; !one && o < p.outputs().size(); ++o) cpp_type += o == 0 ? "at::Tensor" : ", at::Tensor";
   if (!one) cpp_type += ">";
-  std::string text =
-      "// The kernel as torch.ops." + p.name + ".run; written by Kernsmith.\n#include <torch/extension.h>\n#include <torch/library.h>\n\n";
+  std::string text = "// The kernel as torch.ops." + p.name +
+                     ".run; written by Kernsmith.\n#include <Python.h>\n\n#include <ATen/ATen.h>\n#include <ATen/Parallel.h>\n#include "
+                     "<torch/library.h>\n\n";
   if (device) text += "#include <c10/cuda/CUDAGuard.h>\n#include <c10/cuda/CUDAStream.h>\n\n";
   text +=
       "#include \"kernsmith_kernel.h\"\n\nextern \"C\" int launch(const ks_tensor* in, int n_in, ks_tensor* out, int n_out, ks_launch* "
@@ -86,8 +87,13 @@ std::string binding_text(const problem& p, const verified_solution& s, const std
                       p.inputs().size(), p.outputs().size(), one ? results : "{" + results + "}");
   text += fmt::format("}}  // namespace\n\nTORCH_LIBRARY({}, m) {{\n  m.def(\"run({}) -> {}\");\n}}\n\n", p.name, schema,
                       one ? returned : "(" + returned + ")");
-  text += fmt::format("TORCH_LIBRARY_IMPL({}, {}, m) {{\n  m.impl(\"run\", run);\n}}\n\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {{}}\n",
-                      p.name, device ? "CUDA" : "CPU");
+  text += fmt::format(
+      "TORCH_LIBRARY_IMPL({}, {}, m) {{\n  m.impl(\"run\", run);\n}}\n\n"
+      "// Importing the module is what loads the "
+      "operator.\nPyMODINIT_FUNC PyInit__C() {{\n"
+      "  static PyModuleDef module{{PyModuleDef_HEAD_INIT, \"_C\", nullptr, -1, nullptr}};\n  "
+      "return PyModule_Create(&module);\n}}\n",
+      p.name, device ? "CUDA" : "CPU");
   return text;
 }
 
@@ -96,8 +102,6 @@ std::string setup_text(const problem& p, const verified_solution& s) {
   std::vector<std::string> flags;
   for (const std::string& flag : flags_of(s))
     if (flag != "-shared" && flag != "-cudart" && flag != "static") flags.push_back(flag);
-  // PyTorch's headers choose the standard of the C++ part.
-  if (!device) std::erase_if(flags, [](const std::string& flag) { return flag.starts_with("-std="); });
   const std::string arguments = device ? fmt::format("{{\"cxx\": [\"-O3\"], \"nvcc\": {}}}", strings(flags)) : strings(flags);
   std::vector<std::string> libraries = p.libraries;
   return fmt::format(

@@ -76,3 +76,11 @@ TEST_CASE("a module that does not fit its problem is refused at the place") {
   CHECK(contains(refused("[module]\nsource = 'm.py'\narguments = ['x', 'w']\nshapes = { y = ['N', 2] }\n"), "another number of elements"));
   CHECK(contains(refused("[module]\nsource = 'none.py'\narguments = ['x', 'w']\n"), "does not exist"));
 }
+
+TEST_CASE("torch.compile has modes, other baselines have none") {
+  const folder place;
+  const auto p = with_module(place, std::string(table) + "[baselines.c]\nbuiltin = 'torch.compile'\nmode = 'max-autotune'\n");
+  REQUIRE_MESSAGE(p.has_value(), (p ? "" : p.error().message));
+  CHECK(p->baselines.front().builtin == "torch.compile max-autotune");
+  CHECK(contains(refused(std::string(table) + "[baselines.c]\nbuiltin = 'pytorch'\nmode = 'x'\n"), "'mode' belongs to builtin"));
+}
