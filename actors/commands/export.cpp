@@ -8,6 +8,7 @@
 
 #include "actors/commands/command_line.hpp"
 #include "actors/commands/commands.hpp"
+#include "actors/commands/problem_argument.hpp"
 #include "backends/harness/hosted_kernels.hpp"
 #include "backends/pytorch/solution_export.hpp"
 #include "memory/store.hpp"
@@ -18,6 +19,7 @@ namespace {
 struct export_options {
   common_options common;
   std::string what, format = "modelnew", problem_file, out;
+  problem_options problem;
 };
 
 /// What a result says, wherever it was kept.
@@ -110,9 +112,10 @@ result<kept_result> find_result(const export_options& options) {
 
 result<problem> problem_of(const export_options& options, const kept_result& kept) {
   result<problem> p;
-  if (!options.problem_file.empty())
-    p = load_problem(options.problem_file);
-  else if (!kept.problem_file.empty())
+  if (!options.problem_file.empty()) {
+    auto given = load_given(options.problem_file, options.problem);
+    p = given ? result<problem>(std::move(given->task)) : tl::unexpected(given.error());
+  } else if (!kept.problem_file.empty())
     p = load_problem(kept.problem_file);
   else
     p = parse_problem(kept.problem_text, "problem.toml");
@@ -211,8 +214,9 @@ command_body add_export(CLI::App& program) {
   solution->add_option("--format", options->format, "modelnew, flashinfer, extension or source")
       ->check(CLI::IsMember({"modelnew", "flashinfer", "extension", "source"}))
       ->capture_default_str();
-  solution->add_option("--problem", options->problem_file, "The problem's file, where it has moved");
+  solution->add_option("--problem", options->problem_file, "The problem's file or its module's, where it has moved");
   solution->add_option("--out", options->out, "The file, or for several files the folder, to write to");
+  add_problem_options(*solution, options->problem);
   add_common_options(*solution, options->common);
   return [options] { return run_export(*options); };
 }

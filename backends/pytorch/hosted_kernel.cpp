@@ -31,7 +31,11 @@ nlohmann::json module_plan(const problem& p, const module_spec& module) {
     const auto found = std::find_if(p.axes.begin(), p.axes.end(), [&](const auto& a) { return a.name == axis; });
     constants.push_back({found - p.axes.begin(), constant});
   }
-  return {{"arguments", arguments}, {"parameters", parameters}, {"outputs", outputs}, {"constants", constants}};
+  return {{"arguments", arguments},
+          {"parameters", parameters},
+          {"outputs", outputs},
+          {"constants", constants},
+          {"overrides", module.overrides}};
 }
 
 constexpr const char* name_of(kernel_role role) {

@@ -151,7 +151,7 @@ class ModuleKernel:
         import torch
         self.torch, self.given, self.device, self.wide = torch, given, device, wide
         self.plan = given["module"]
-        constants = {constant: axes[axis] for axis, constant in self.plan["constants"]}
+        constants = {**self.plan.get("overrides", {}), **{constant: axes[axis] for axis, constant in self.plan["constants"]}}
         file = run_source(given["source"], given["name"], constants)
         self.make = getattr(file, given["class"], None)
         if self.make is None:
