@@ -23,7 +23,8 @@ std::string language_of(const std::string& target) {
 
 std::string source_language_of(const std::string& target) {
   if (const auto found = external::find_target(target); found && *found) return name_of((*found)->language);
-  return language_of(target);
+  const std::string language = language_of(target);
+  return language == "pytorch" || language == "triton" ? "python" : language;
 }
 
 bool has_own_device(const std::string& target) {

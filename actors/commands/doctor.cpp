@@ -22,6 +22,7 @@
 #include "backends/harness/sandbox.hpp"
 #include "backends/hip/evaluator.hpp"
 #include "backends/opencl/toolchain.hpp"
+#include "backends/pytorch/python_installation.hpp"
 #include "memory/store.hpp"
 
 namespace kernsmith::actors {
@@ -102,6 +103,15 @@ std::vector<finding> check_external_targets(const common_options& options) {
   return findings;
 }
 
+finding check_pytorch() {
+  const auto python = pytorch::find_python();
+  finding f{"PyTorch", python.has_value(), false, "", python ? "" : python.error().message};
+  if (!python) return f;
+  f.detail = fmt::format("{}, {}", python->packages.at("torch"), python->program.string());
+  if (python->has("triton")) f.detail += fmt::format(", Triton {}", python->packages.at("triton"));
+  return f;
+}
+
 finding check_data(const common_options& options) {
   const auto directory = data_directory(options);
   finding f{"data directory", false, true, directory.string(), ""};
@@ -132,6 +142,7 @@ std::vector<finding> examine(const common_options& options) {
   const auto opencl_device = opencl::find_device();
   findings.push_back(
       {"OpenCL device", opencl_device.has_value(), false, opencl_device.value_or(""), opencl_device ? "" : opencl_device.error().message});
+  findings.push_back(check_pytorch());
   for (finding& f : check_external_targets(options)) findings.push_back(std::move(f));
   for (const cpp::profiling_tool& tool : cpp::find_profiling_tools())
     findings.push_back({"profiler: " + tool.name, tool.found, false, tool.detail, tool.remedy});

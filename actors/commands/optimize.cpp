@@ -119,7 +119,8 @@ result<generators> make_generators(const problem& p, const std::string& target, 
   };
   generators all;
   std::vector<std::string> known;
-  if (!p.statements.empty()) {
+  const std::string language = backends::source_language_of(target);
+  if (!p.statements.empty() && language != "python") {
     known.emplace_back("rules");
     if (is_wanted("rules")) {
       auto rules = rules_for(p, target, machine);
@@ -127,7 +128,6 @@ result<generators> make_generators(const problem& p, const std::string& target, 
       all.push_back(std::move(*rules));
     }
   }
-  const std::string language = backends::source_language_of(target);
   for (const source_file& seed : p.seed_kernels) {
     if (seed.language != language) continue;  // of another target
     known.push_back(seed.name);
@@ -141,6 +141,11 @@ result<generators> make_generators(const problem& p, const std::string& target, 
     return fail(fault::bad_request, fmt::format("--synthesizer: '{}' can't make candidates for {}{}; it has: {}", name, p.name,
                                                 did_you_mean(name, known), fmt::join(known, ", ")));
   }
+  if (all.empty() && language == "python")
+    return fail(fault::bad_request,
+                fmt::format("{}: the rules make no kernels for target {}; give [seed_kernels] in Python, judge a kernel of your own with "
+                            "'kernsmith evaluate', or search with --target cpp or cuda",
+                            p.path.string(), target));
   if (all.empty())
     return fail(fault::bad_request, fmt::format("{}: there is nothing to make candidates from: the problem has no definition and no seed "
                                                 "kernels; add a [definition] or [seed_kernels]",
