@@ -55,6 +55,65 @@ dtype storage_of(const tensor_ir& ir, const statement& s, int node) {
   return dtype::f32;
 }
 
+const expression& argument_of(const statement& s, const expression& e, std::size_t which) {
+  return s.nodes[static_cast<std::size_t>(e.arguments[which])];
+}
+
+/// Integer arithmetic on literals becomes a literal: "(2 * 4)", as sizes of windows are often written, is no work for a loop.
+void fold_literals(const statement& s, expression& e) {
+  if (e.kind != expression_kind::call || e.type != value_class::integer) return;
+  for (const int id : e.arguments) {
+    const expression& argument = s.nodes[static_cast<std::size_t>(id)];
+    if (argument.kind != expression_kind::number || argument.type != value_class::integer) return;
+  }
+  const auto value = [&](std::size_t which) { return static_cast<std::uint64_t>(argument_of(s, e, which).integer); };  // wraps, as defined
+  std::uint64_t folded = 0;
+  switch (e.op) {
+    case operation::add:
+      folded = value(0) + value(1);
+      break;
+    case operation::subtract:
+      folded = value(0) - value(1);
+      break;
+    case operation::multiply:
+      folded = value(0) * value(1);
+      break;
+    case operation::negate:
+      folded = 0 - value(0);
+      break;
+    default:
+      return;
+  }
+  expression literal;
+  literal.kind = expression_kind::number;
+  literal.type = value_class::integer;
+  literal.integer = static_cast<std::int64_t>(folded);
+  literal.number = static_cast<double>(literal.integer);
+  literal.place = e.place;
+  e = std::move(literal);
+}
+
+bool is_arithmetic(const expression& e) {
+  return e.kind == expression_kind::call && (e.op == operation::add || e.op == operation::subtract || e.op == operation::multiply ||
+                                             e.op == operation::divide || e.op == operation::negate);
+}
+
+/// Arithmetic on extents and literals alone whose value a real operation takes, the "H * W" of "x / (H * W)", becomes real itself: lanes
+/// hold real numbers only, and a statement that needs an integer product in them could not follow a reduction in its loops. Extents are
+/// far below what a product of floats would have to be exact for.
+void make_sizes_real(statement& s, int id) {
+  expression& e = s.nodes[static_cast<std::size_t>(id)];
+  if (e.type != value_class::integer || !is_arithmetic(e)) return;
+  const std::vector<int> below = subtree(s, id);
+  const bool sizes = std::all_of(below.begin(), below.end(), [&](int node) {
+    const expression& part = s.nodes[static_cast<std::size_t>(node)];
+    return part.kind == expression_kind::number || part.kind == expression_kind::axis || is_arithmetic(part);
+  });
+  if (!sizes) return;
+  for (const int node : below)
+    if (expression& part = s.nodes[static_cast<std::size_t>(node)]; is_arithmetic(part)) part.type = value_class::real;
+}
+
 /// Turns one statement of the problem into statements whose reductions and scans are roots.
 class hoister {
  public:
@@ -115,6 +174,9 @@ class hoister {
     }
     if (e.kind == expression_kind::index) e.symbol = variable(e.symbol);
     for (int& bound : e.bound) bound = variable(bound);
+    fold_literals(to, e);
+    if (is_arithmetic(e) && e.type == value_class::real)
+      for (const int argument : e.arguments) make_sizes_real(to, argument);
     to.nodes.push_back(std::move(e));
     return static_cast<int>(to.nodes.size()) - 1;
   }

@@ -20,6 +20,7 @@ pairing pair_in(const std::vector<int>& list, int outer, int inner) {
 bool can_collapse(const row_program& p, int outer, int inner) {
   if (p.is_parallel(outer) != p.is_parallel(inner)) return false;
   bool together = false;
+  std::set<int> merged, whole;  // tensors whose rows the pair would make longer, and those that are walked by other indices somewhere
   for (const row_statement& s : p.statements) {
     if (s.kind == role::scan && (s.bound[0] == outer || s.bound[0] == inner)) return false;
     // Positions count row-major over the bound indices, in the order in which they are written.
@@ -41,6 +42,7 @@ bool can_collapse(const row_program& p, int outer, int inner) {
       }
       const pairing pair = pair_in(sole, outer, inner);
       if (pair == pairing::apart) return false;
+      (pair == pairing::neither ? whole : merged).insert(e.symbol);
       if (pair == pairing::neither) continue;
       if (std::count(sole.begin(), sole.end(), inner) != 1 || std::count(sole.begin(), sole.end(), outer) != 1) return false;
       together = true;
@@ -50,9 +52,12 @@ bool can_collapse(const row_program& p, int outer, int inner) {
           p.shape(e.symbol)[at - 1] != p.classes[static_cast<std::size_t>(outer)].size)
         return false;
     }
-    together = together || pair_in(s.target, outer, inner) == pairing::adjacent;
+    const bool written = pair_in(s.target, outer, inner) == pairing::adjacent;
+    (written ? merged : whole).insert(s.tensor);
+    together = together || written;
   }
-  return together;
+  // A tensor has one shape in all statements.
+  return together && std::none_of(merged.begin(), merged.end(), [&](int tensor) { return whole.contains(tensor); });
 }
 
 void merge(row_program& p, int outer, int inner) {

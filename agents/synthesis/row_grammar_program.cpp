@@ -111,6 +111,7 @@ class builder {
     join_unlinked(classes);
     if (!distinct_in_each_statement(classes)) return false;
     join_namesakes(classes);
+    join_readers(classes);
     number_classes(classes);
     return true;
   }
@@ -144,6 +145,26 @@ class builder {
             joined.join(slot(i, static_cast<int>(v)), slot(j, static_cast<int>(w)));
             if (distinct_in_each_statement(joined)) classes = joined;
           }
+  }
+
+  /// Indices at which two statements read one tensor are one, too, whatever their names: "x[r, i, s, u]" and "x[i, j, k, l]".
+  void join_readers(unifier& classes) {
+    for (std::size_t i = 1; i < count(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        for (const expression& a : source(i).nodes)
+          for (const expression& b : source(j).nodes) {
+            if (a.kind != expression_kind::load || b.kind != expression_kind::load || a.symbol != b.symbol) continue;
+            for (std::size_t d = 0; d < a.indices.size(); ++d)
+              join_place(classes, i, sole_index(a.indices[d]), j, sole_index(b.indices[d]));
+          }
+  }
+
+  void join_place(unifier& classes, std::size_t i, int v, std::size_t j, int w) {
+    if (v < 0 || w < 0) return;
+    if (source(i).variables[static_cast<std::size_t>(v)].extent != source(j).variables[static_cast<std::size_t>(w)].extent) return;
+    unifier joined = classes;
+    joined.join(slot(i, v), slot(j, w));
+    if (distinct_in_each_statement(joined)) classes = joined;
   }
 
   void number_classes(unifier& classes) {

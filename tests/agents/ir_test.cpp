@@ -54,6 +54,15 @@ TEST_CASE("nested reductions become statements, equal ones once") {
   }
 }
 
+TEST_CASE("arithmetic on sizes is literal or real, so that lanes can hold it") {
+  const tensor_ir ir = lowered(small_problem("B=4 N=8", "in x f32[B,N]\nout y f32[B]\nout z f32[B]",
+                                             "y[b] = sum(n: x[b,n]) / (2 * (3 + 4))\nz[b] = sum(n: x[b,n]) / (B * N)"));
+  CHECK(texts(ir)[1] == "y[b] = y_r0[b] / 14");
+  const statement& z = ir.statements.back();
+  for (const expression& e : z.nodes)
+    if (e.kind == expression_kind::call) CHECK(e.type == value_class::real);
+}
+
 TEST_CASE("a reduction inside a reduction keeps the outer index as a dimension") {
   const tensor_ir ir = lowered(small_problem("B=4 N=8 K=3", "in x f32[B,N,K]\nout y f32[B]", "y[b] = sum(n: max(k: x[b,n,k]))"));
   CHECK(texts(ir) == std::vector<std::string>{"y_r0[b,n] = max(k: x[b,n,k])", "y[b] = sum(n: y_r0[b,n])"});

@@ -55,6 +55,14 @@ TEST_CASE("rows: layer norm") {
              rows_and_tails, 4, allowing(1e-5, 1e-5));
 }
 
+TEST_CASE("rows: batch norm, whose statements name the same positions differently") {
+  check_rows(small_problem("B=3 C=5 H=7 W=9", "in x f32[B,C,H,W]\nin w f32[C]\nout y f32[B,C,H,W]\n",
+                           "mean[i] = sum(r, s, u: x[r,i,s,u]) / (B * H * W)\n"
+                           "var[i] = sum(r, s, u: (x[r,i,s,u] - mean[i]) * (x[r,i,s,u] - mean[i])) / (B * H * W)\n"
+                           "y[i,j,k,l] = (x[i,j,k,l] - mean[j]) * rsqrt(var[j] + 1e-5) * w[j]"),
+             {{3, 5, 7, 9}, {2, 3, 16, 33}, {1, 1, 2, 1}}, 4, allowing(1e-5, 1e-5));
+}
+
 TEST_CASE("rows: residual and RMS norm, two outputs, in bf16; the stored sum is read unrounded") {
   check_rows(small_problem("T=33 H=250", "in x bf16[T,H]\nin r bf16[T,H]\nin w bf16[H]\nout q bf16[T,H]\nout y bf16[T,H]\n",
                            "q[t,h] = x[t,h] + r[t,h]\ns[t] = sum(h: q[t,h] * q[t,h]) / H\ny[t,h] = q[t,h] * rsqrt(s[t] + 1e-6) * w[h]"),
