@@ -144,10 +144,10 @@ TEST_CASE("what was missing goes into the diagnosis") {
 
 TEST_CASE("half-used sectors at the memory's limit are no fault when nothing is moved in vain") {
   // What a sum over 256 Mi floats showed on an H200: each lane's 16 values arrive in pieces, the first-level cache keeps the rest.
-  std::map<std::string, memory::signal> sum = {{"dram_throughput", {0.894, "", ""}},    {"worst_sector_use", {0.5, "", ""}},
-                                               {"busiest_memory_level", {0.915, "", ""}}, {"global_access_share", {0.095, "", ""}},
-                                               {"stall_global_memory", {0.948, "", ""}},  {"issue_active", {0.09, "", ""}},
-                                               {"cache_resident", {0, "", ""}}};
+  std::map<std::string, memory::signal> sum = {
+      {"dram_throughput", {0.894, "", ""}},     {"worst_sector_use", {0.5, "", ""}},      {"busiest_memory_level", {0.915, "", ""}},
+      {"global_access_share", {0.095, "", ""}}, {"stall_global_memory", {0.948, "", ""}}, {"issue_active", {0.09, "", ""}},
+      {"cache_resident", {0, "", ""}}};
   CHECK(diagnose(profile_of(sum, "cuda/sm_90a")).bottleneck == "memory_bandwidth");
   sum["memory_fraction"] = {0.91, "", ""};
   const auto d = diagnose(profile_of(sum, "cuda/sm_90a"));
