@@ -238,7 +238,8 @@ std::vector<int> precise_orders(const gemm_plan& plan, dtype lowest) {
 
 gemm_units units_of(const gemm_plan& plan, const simt_model& model) {
   if (model.language != dialect::cuda) return {};
-  return {model.architecture == "sm_90a" && !plan.wide(), compute_capability(model) >= 80};
+  // Tiles that are gathered are left to warps: the warpgroups' kernel with a gathering producer did not end on an H200.
+  return {model.architecture == "sm_90a" && !plan.wide() && !plan.flat, compute_capability(model) >= 80};
 }
 
 std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& group, const simt_model& model, dtype lowest) {
