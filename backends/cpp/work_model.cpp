@@ -98,6 +98,14 @@ void note_load(const problem& p, const statement& s, const expression& e, variab
   r.touches += count_of(s, depends, axes);
 }
 
+/// Is this node a sum over products of two things that vary along different indices, as matrix units compute it?
+bool sums_products(const statement& s, const expression& e, const expression_text& text) {
+  if (e.kind != expression_kind::reduce || e.reducer != reduction::sum) return false;
+  const expression& body = s.nodes[static_cast<std::size_t>(e.arguments[0])];
+  return body.kind == expression_kind::call && body.op == operation::multiply &&
+         text.depends_on(body.arguments[0]) != text.depends_on(body.arguments[1]);
+}
+
 /// Sum of a product in which every bound index is shared by factors and each factor lacks a free index: a contraction.
 double contraction_of(const problem& p, const statement& s, const expression_text& text, const std::vector<std::int64_t>& axes) {
   const expression& root = s.nodes[static_cast<std::size_t>(s.root)];
@@ -135,6 +143,7 @@ workload_work work_of(const problem& p, const std::vector<std::int64_t>& axes) {
       variable_set depends = text.depends_on(static_cast<int>(i));
       if (e.kind == expression_kind::reduce) depends |= text.depends_on(e.arguments[0]);
       work.flops += weight_of(e) * count_of(s, depends, axes);
+      work.sums_products |= sums_products(s, e, text);
       if (e.kind == expression_kind::load) note_load(p, s, e, depends, conditional[i], axes, readings[e.symbol]);
     }
     work.contraction_flops += contraction_of(p, s, text, axes);

@@ -16,6 +16,7 @@ struct workload_work {
   double compulsory_bytes = 0;   ///< the part of it that no kernel can avoid
   double flops = 0;              ///< operations of the definition as written; functions count several
   double contraction_flops = 0;  ///< multiply-adds of plain contractions: no known kernel needs much fewer
+  bool sums_products = false;    ///< somewhere: matrix units may do that part
   double floor_ns = 0;
 };
 

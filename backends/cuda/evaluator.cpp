@@ -256,7 +256,7 @@ void device_evaluator::finish_measured(const built_kernel& kernel, effort how, c
   e.diagnosis =
       cpp::diagnose(work_[longest], measured[longest].timing.median_ns, peaks_, static_cast<std::int64_t>(bench_->on()->l2_bytes()));
   // Products may run on matrix units. The rate of the ordinary ones, which was measured, is no bound for them: the memory's is.
-  if (work_[longest].contraction_flops > 0) e.diagnosis.roofline_fraction = e.diagnosis.signals["memory_fraction"];
+  if (work_[longest].sums_products) e.diagnosis.roofline_fraction = e.diagnosis.signals["memory_fraction"];
   const kernel_resources most = largest_resources(parse_ptxas_report(kernel.log));
   e.diagnosis.signals["registers"] = static_cast<double>(most.registers);
   e.diagnosis.signals["spill_bytes"] = static_cast<double>(most.spill_store_bytes + most.spill_load_bytes);
