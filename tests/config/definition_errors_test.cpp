@@ -92,7 +92,7 @@ TEST_CASE("loads that fall outside") {
 }
 
 TEST_CASE("one workload of several is named") {
-  const std::string text = draft("N = 4\nM = 4", {{"x", "N", "f32", ""}}, {{"y", "M", "f32", ""}}, "y[i] = x[i+0*N+1-1+0] + x[i*1+N-4]",
+  const std::string text = draft("N = 4\nM = 4", {{"x", "N", "f32", ""}}, {{"y", "M", "f32", ""}}, "y[i] = x[i] + x[i*1+N-4]",
                                  "[[workloads]]\naxes = { N = 4 }\n[[workloads]]\naxes = { N = 5, M = 5 }\n");
   CHECK(contains(refusal_of(text), "index 'i' ranges over M (4) in y and over N (4) in x"));
   const std::string shifted = draft("N = 4\nM = 3", {{"x", "N", "f32", ""}}, {{"y", "M", "f32", ""}}, "y[i] = x[i+1]",
