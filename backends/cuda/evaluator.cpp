@@ -265,10 +265,11 @@ void device_evaluator::finish_measured(const built_kernel& kernel, effort how, c
   if (bench_->language() != nullptr) {
     for (const auto& [name, value] : bench_->language()->signals(kernel)) e.diagnosis.signals[name] = value;
   }
-  if (how != effort::quick && e.speedup > best_speedup_) {
+  const bool best = how != effort::quick && e.speedup > best_speedup_;
+  if (best || (how != effort::quick && bench_->champion().empty())) bench_->name_champion(kernel.library);
+  if (best) {
     best_speedup_ = e.speedup;
     best_ratios_ = per_workload;
-    bench_->name_champion(kernel.library);
   }
   samples_ = samples_of(measured, bench_->subject());
 }

@@ -33,7 +33,7 @@ bool holds(const std::string& text, const std::string& part) {
 
 TEST_CASE("convolutions are matrix products where there are tensor cores, tiles of ordinary units elsewhere") {
   const problem large = convolution("f32", "N=8 C=64 K=128 H=56 W=56");
-  CHECK(holds(source_of(large, "sm_90a"), "wgmma"));
+  CHECK(holds(source_of(large, "sm_90a"), "mma.sync"));
   CHECK(holds(source_of(large, "sm_80"), "mma.sync"));
   CHECK(holds(source_of(large, "sm_75"), "product_kernel"));
   const problem few = convolution("f32", "N=8 C=3 K=8 H=56 W=56");

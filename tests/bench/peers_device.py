@@ -101,7 +101,7 @@ def check(name, problem, way):
     for (got, _), want in zip(problem.sets[0][1], expected if isinstance(expected, tuple) else (expected,)):
         wide, reference = got.float(), want.float()
         difference = ((wide - reference).abs().max() / reference.abs().max().clamp(min=1e-30)).item()
-        if not difference < 0.07:  # f8 results may round to neighbours
+        if not difference < 0.075:  # f8 results may round to neighbours, 32 of 448 away
             raise SystemExit(f"{name}: differs from PyTorch by {difference:.2g} of the largest value")
 
 

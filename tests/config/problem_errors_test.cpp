@@ -47,8 +47,8 @@ TEST_CASE("unknown names with the nearest right one") {
   CHECK(contains(refused("", "[objective]\nmetric = 'latancy'\n"), "did you mean 'latency'?"));
   CHECK(contains(refused("", "[candidates]\nlibraries = ['cublass']\n"), "unknown library 'cublass'; did you mean 'cublas'?"));
   CHECK(contains(refused("", "[timing]\nreplay = 'grahp'\n"),
-                 ":12:10: 'replay' in [timing] is 'grahp'; it must be one of none, graph; did you mean 'graph'?"));
-  CHECK(contains(refused("", "[timing]\nreplya = 'graph'\n"), ":12:1: unknown key 'replya' in [timing]; did you mean 'replay'?"));
+                 ":11:10: 'replay' in [timing] is 'grahp'; it must be one of none, graph; did you mean 'graph'?"));
+  CHECK(contains(refused("", "[timing]\nreplya = 'graph'\n"), ":11:1: unknown key 'replya' in [timing]; did you mean 'replay'?"));
   CHECK(contains(refused("", "[timing]\n"), "replay = \"graph\""));
   CHECK(contains(refused("", "[baselines.b]\nbuiltin = 'opnblas'\n"), "unknown builtin baseline 'opnblas'; did you mean 'openblas'?"));
   CHECK(contains(refused("", "[[workloads]]\naxes = { M = 3 }\n"), ":11:10: unknown axis 'M' in [[workloads]]"));
