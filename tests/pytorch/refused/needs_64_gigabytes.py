@@ -1,6 +1,6 @@
 import torch
 
-n = 50000
+n = 4000
 
 
 class Model(torch.nn.Module):
