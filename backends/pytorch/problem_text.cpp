@@ -157,6 +157,14 @@ void write_module(std::string& out, const json& traced, const problem_heading& h
   if (!overrides.empty()) out += "\n[module.overrides]\n" + overrides;
 }
 
+/// The module as it is comes first: what its user would run. Not where the problem sees an argument of forward in another shape.
+void write_baselines(std::string& out, const json& traced) {
+  for (const json& input : traced.at("inputs")) {
+    if (input.at("role") != "parameter" && input.contains("logical") && input.at("logical") != input.at("shape")) return;
+  }
+  out += "\n[baselines.eager]\nbuiltin = \"pytorch\"\n\n[baselines.naive]\nbuiltin = \"naive\"\n";
+}
+
 std::string written(const json& traced, const problem_heading& heading) {
   std::string out = fmt::format("name = {}\n", quoted(heading.name));
   if (!heading.axes.empty()) out += "\n[axes]\n";
@@ -187,7 +195,10 @@ std::string written(const json& traced, const problem_heading& heading) {
   }
   write_definition(out, traced);
   write_compare(out, traced);
-  if (!heading.source.empty()) write_module(out, traced, heading);
+  if (!heading.source.empty()) {
+    write_module(out, traced, heading);
+    write_baselines(out, traced);
+  }
   return out;
 }
 

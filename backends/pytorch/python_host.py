@@ -184,6 +184,8 @@ class ModuleKernel:
         own = {}
         for key, mine in keys_of(known, tensors).items():
             old, tensor = known[mine], tensors[key]
+            if old.numel() == tensor.numel():
+                tensor = tensor.reshape(old.shape)  # the problem may split a dimension: the same memory
             if tuple(old.shape) != tuple(tensor.shape):
                 raise Misfit(WRONG_SHAPE, f"parameter {mine} has shape {tuple(old.shape)}, the problem's input {tuple(tensor.shape)}")
             parameter = self.torch.nn.Parameter
@@ -247,8 +249,9 @@ def results_of(value):
     return [value]
 
 
-def fit(results, outputs, order, strict):
-    """Pairs results with outputs. Exactly: no broadcasting, no cast (but to the reference's own wide outputs)."""
+def fit(results, outputs, order, strict, splits=False):
+    """Pairs results with outputs. Exactly: no broadcasting, no cast (but to the reference's own wide outputs). `splits`: the problem may split a
+    dimension that a result has whole."""
     import torch
     if len(results) != len(order):
         raise Misfit(WRONG_SHAPE, f"gives {len(results)} results where there are {len(order)} outputs")
@@ -259,6 +262,8 @@ def fit(results, outputs, order, strict):
             raise Misfit(WRONG_DTYPE, f"gives a {type(result).__name__} for output {index}, not a tensor")
         if strict and type(result) not in (torch.Tensor, torch.nn.Parameter):
             raise Misfit(WRONG_DTYPE, f"gives a {type(result).__name__} for output {index}, not a plain tensor")
+        if splits and tuple(result.shape) != tuple(output.shape) and result.numel() == output.numel():
+            result = result.reshape(output.shape)
         if tuple(result.shape) != tuple(output.shape):
             raise Misfit(WRONG_SHAPE, f"output {index} has shape {tuple(result.shape)} where {tuple(output.shape)} is due")
         if strict and result.dtype != output.dtype:
@@ -378,7 +383,7 @@ class Kernel:
             return compute
 
         def call():
-            for output, result in fit(results_of(forward()), outputs, order, strict):
+            for output, result in fit(results_of(forward()), outputs, order, strict, self.role != "candidate"):
                 output.copy_(result)
             return 0
         return call
@@ -389,7 +394,7 @@ class Kernel:
             for wide in ((True, False) if self.wide_works else (False,)):
                 try:
                     kernel = self.kernel_for(axes, wide)
-                    pairs = fit(results_of(kernel.call_on(inputs)()), outputs, kernel.plan["outputs"], False)
+                    pairs = fit(results_of(kernel.call_on(inputs)()), outputs, kernel.plan["outputs"], False, True)
                     break
                 except Misfit:
                     raise
@@ -408,7 +413,7 @@ class Kernel:
     def put_outputs(self):
         try:
             for result, outputs, order in self.waiting:
-                for output, given in fit(results_of(result), outputs, order, True):
+                for output, given in fit(results_of(result), outputs, order, True, True):
                     output.copy_(given)
             if self.on_device and self.waiting:
                 self.stream.synchronize()
