@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include "backends/harness/find_runner.hpp"
 #include "backends/harness/permitted_libraries.hpp"
 
 namespace kernsmith::cpp {
@@ -77,7 +78,7 @@ result<check_result> check_conduct(const problem& p, const candidate_language* l
     const std::filesystem::path file = mapping.path;
     if (mapping.path.empty() && language != nullptr && language->may_generate_code()) continue;
     if (mapping.path.empty()) return cheating("foreign_code", "the process has executable memory that no file stands behind");
-    if (file.filename() == library.filename() || file.filename() == "kernsmith-runner" || is_runtime(file) ||
+    if (file.filename() == library.filename() || harness::is_runner_file(file) || is_runtime(file) ||
         harness::is_permitted(p, "cpp", file) || (language != nullptr && language->may_execute(library, file)))
       continue;
     return cheating("foreign_code", fmt::format("the process has loaded {}, which was not built from its source", mapping.path));

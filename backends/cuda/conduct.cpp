@@ -8,6 +8,7 @@
 #include <string_view>
 #include <thread>
 
+#include "backends/harness/find_runner.hpp"
 #include "backends/harness/permitted_libraries.hpp"
 
 namespace kernsmith::cuda {
@@ -29,11 +30,6 @@ bool is_runtime(const std::filesystem::path& file) {
   if (folder.starts_with("/tmp") || folder == "/dev/shm") return false;  // where a candidate can write
   if (folder == "/dev" && name.starts_with("nvidia")) return true;
   return std::any_of(runtime_libraries.begin(), runtime_libraries.end(), [&](std::string_view known) { return name.starts_with(known); });
-}
-
-/// The program that hosts kernels, or the library that an interpreter loads to host them.
-bool is_runner(const std::filesystem::path& file) {
-  return file.filename() == "kernsmith-runner" || file.filename() == "kernsmith-runner.so";
 }
 
 bool comes_to_rest(const kernel_process& process) {
@@ -73,8 +69,8 @@ result<check_result> check_conduct(const problem& p, const candidate_language* l
     const std::filesystem::path file = mapping.path;
     if (mapping.path.empty() && language != nullptr && language->may_generate_code()) continue;
     if (mapping.path.empty()) return cheating("foreign_code", "the process has executable memory that no file stands behind");
-    if (file.filename() == library.filename() || is_runner(file) || is_runtime(file) || harness::is_permitted(p, "cuda", file) ||
-        (language != nullptr && language->may_execute(file)))
+    if (file.filename() == library.filename() || harness::is_runner_file(file) || is_runtime(file) ||
+        harness::is_permitted(p, "cuda", file) || (language != nullptr && language->may_execute(file)))
       continue;
     return cheating("foreign_code", fmt::format("the process has loaded {}, which was not built from its source", mapping.path));
   }

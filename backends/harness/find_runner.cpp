@@ -44,4 +44,14 @@ result<fs::path> find_hosted_runner() {
               fmt::format("kernsmith-runner.so is missing beside {}; build it (target kernsmith-runner-hosted)", runner->string()));
 }
 
+bool is_runner_file(const fs::path& mapped) {
+  if (mapped.filename() != "kernsmith-runner" && mapped.filename() != "kernsmith-runner.so") return false;
+  const auto runner = find_runner();
+  if (!runner) return false;
+  std::error_code failed;
+  const fs::path folder = fs::canonical(*runner, failed).parent_path();
+  return !failed && (mapped.parent_path() == folder || mapped.parent_path() == folder.parent_path() ||
+                     mapped.parent_path() == runner->parent_path() || mapped.parent_path() == runner->parent_path().parent_path());
+}
+
 }  // namespace kernsmith::harness

@@ -12,5 +12,8 @@ namespace kernsmith::harness {
 [[nodiscard]] result<std::filesystem::path> find_runner();
 /// kernsmith-runner.so, the same for interpreters: beside the other, or in a folder above it (bundles).
 [[nodiscard]] result<std::filesystem::path> find_hosted_runner();
+/// Is a file, by its path as a runner's process has it mapped, one of these two? Not by its name alone: a candidate can write a file of
+/// that name. In a bundle the program itself stands a folder above what find_runner() names.
+[[nodiscard]] bool is_runner_file(const std::filesystem::path& mapped);
 
 }  // namespace kernsmith::harness
