@@ -85,7 +85,15 @@ result<kernel_process> kernel_process::start(const harness::runner_options& opti
   process.clock_ = &clock;
   process.outputs_follow_ = options.trusted && options.outputs_follow;
   process.new_set_allowance_s_ = options.new_set_allowance_s;
+  process.renewable_ = options.renewable && options.trusted && !options.host.empty();
   return process;
+}
+
+result<bool> kernel_process::renew() {
+  if (!renewable_ || !runner_->alive()) return false;
+  numbers_.clear();
+  if (auto renewed = runner_->renew(); !renewed) return tl::unexpected(renewed.error());
+  return true;
 }
 
 result<void> kernel_process::forget_sets() {

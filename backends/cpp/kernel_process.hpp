@@ -54,6 +54,8 @@ class kernel_process {
   /// Calls launch on each of `sets` in one batch. A set is made known at its first use and must outlive the process.
   [[nodiscard]] result<harness::call_result> call(const std::vector<kernel_buffers*>& sets, double timeout_s,
                                                   after_call after = after_call::runs_on);
+  /// Another process with the same library, as new as the first: where an interpreter hosts the kernel. False elsewhere: start() another.
+  [[nodiscard]] result<bool> renew();
   /// Unmaps all buffers; sets are made known again at their next use. Needed before sets are destroyed while the process lives on.
   [[nodiscard]] result<void> forget_sets();
   /// Lets a process that stands still run on.
@@ -74,6 +76,7 @@ class kernel_process {
   std::unique_ptr<harness::runner_client> runner_;
   std::map<const kernel_buffers*, int> numbers_;
   bool outputs_follow_ = false;
+  bool renewable_ = false;
   double new_set_allowance_s_ = 0;
   kernel_clock* clock_ = nullptr;
 };

@@ -116,6 +116,16 @@ result<kernel_process*> workbench::process_of(trusted_kernel& kernel) {
   return &*kernel.process;
 }
 
+result<kernel_process*> workbench::new_process_of(trusted_kernel& kernel) {
+  if (kernel.process) {
+    auto renewed = kernel.process->renew();
+    if (!renewed) return tl::unexpected(renewed.error());
+    if (*renewed) return &*kernel.process;
+    kernel.process.reset();
+  }
+  return process_of(kernel);
+}
+
 result<trusted_kernel> workbench::build_trusted(std::string name, const std::string& source, const std::string& origin,
                                                 const std::vector<std::string>& link_flags) {
   auto built = build(source, link_flags);

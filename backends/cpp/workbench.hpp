@@ -82,6 +82,8 @@ class workbench {
                                              const std::vector<std::pair<std::string, std::string>>& environment = {});
   /// The long-lived process of a trusted kernel, started again if it has ended.
   [[nodiscard]] result<kernel_process*> process_of(trusted_kernel& kernel);
+  /// Another process of it, new in all that a process's luck depends on.
+  [[nodiscard]] result<kernel_process*> new_process_of(trusted_kernel& kernel);
 
   /// Fills inputs and has the reference compute what must come out. `with_rare_large`: a few elements here and there, of those that `kind`
   /// leaves small, get the magnitude of content::large_magnitude. The case must live as long as the bench: the reference keeps it mapped.

@@ -291,9 +291,13 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
   kernel_process* process = &candidate;
   for (int launch = 0; harness::wants_launch(m, launch, limits.launches); ++launch) {
     if (launch > 0) {
-      auto fresh = relaunch();
-      if (!fresh) return tl::unexpected(fresh.error());
-      candidate = std::move(*fresh);
+      auto renewed = candidate.renew();  // in a control a baseline stands here
+      if (!renewed) return tl::unexpected(renewed.error());
+      if (!*renewed) {
+        auto fresh = relaunch();
+        if (!fresh) return tl::unexpected(fresh.error());
+        candidate = std::move(*fresh);
+      }
       process = &candidate;
       if (best.process && best.process->alive()) {
         if (auto forgotten = best.process->forget_sets(); !forgotten) return tl::unexpected(forgotten.error());
@@ -301,9 +305,7 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
       if (auto replaced = bench.replace_timing_buffers(w); !replaced) return tl::unexpected(replaced.error());
       // A process's luck with memory and caches lasts as long as it does: the baseline's must not be the same in every launch.
       if (trusted->leg.timed) {
-        trusted_kernel& baseline = bench.baselines().front();
-        baseline.process.reset();
-        auto again = bench.process_of(baseline);
+        auto again = bench.new_process_of(bench.baselines().front());
         if (!again) return tl::unexpected(again.error());
         trusted->leg.process = *again;
       }

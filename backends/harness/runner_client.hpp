@@ -49,6 +49,8 @@ struct runner_options {
   /// An interpreter and its arguments, for kernels that one hosts: it loads the runner as a library (runner/hosted.hpp). Empty: none.
   std::vector<std::string> host;
   bool may_fork = false;           ///< for what starts compilers while it runs; processes left behind at an answer then count as work left
+  /// Trusted ones with a host only: a first process has the interpreter and its libraries, and forks the one that serves; see renew().
+  bool renewable = false;
   bool outputs_follow = false;     ///< trusted ones only: what was computed is put into the outputs after the answer; see kernel_process
   double new_set_allowance_s = 0;  ///< more time for the first call on a set of buffers: compilers that run then
   std::int64_t tmpfs_bytes = std::int64_t{64} << 20;  ///< private /tmp
@@ -134,6 +136,10 @@ class runner_client {
   /// Waits until the runner's threads are idle: idle OpenMP threads spin for a while (openmp_environment.cpp), which would run into the
   /// other leg's timed calls. False when it still uses CPU time after `timeout_s`: it works on after its answer.
   [[nodiscard]] virtual bool settle(double timeout_s) = 0;
+  /// Another process instead of this one, with the same library and none of its memory, as new as runner_client::start() would give it but
+  /// for what the interpreter had loaded before any kernel: that takes seconds less. All sets are forgotten. Only with
+  /// runner_options::renewable (bug without it); errors are those of start(), and then the runner has ended.
+  [[nodiscard]] virtual result<void> renew() = 0;
   /// Median outside time of an empty batch (no calls): the harness's own share of wall_ns.
   [[nodiscard]] virtual double empty_call_ns() = 0;
 };

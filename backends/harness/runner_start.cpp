@@ -40,6 +40,7 @@ result<std::unique_ptr<sandboxed_runner>> sandboxed_runner::spawn(const runner_o
 
   auto made = std::make_unique<sandboxed_runner>();
   const bool waits = library.empty();
+  const bool renewable = options.renewable && options.trusted && !options.host.empty() && !waits;
   if (waits) {
     auto folder = make_folder();
     if (!folder) return tl::unexpected(folder.error());
@@ -66,6 +67,7 @@ result<std::unique_ptr<sandboxed_runner>> sandboxed_runner::spawn(const runner_o
   spec.environment.insert(spec.environment.end(), options.environment.begin(), options.environment.end());
   spec.descriptors = {{far_end.get(), wire::control_descriptor}};
   if (options.trusted && options.outputs_follow) spec.environment.emplace_back(wire::outputs_follow_variable, "1");
+  if (renewable) spec.environment.emplace_back(wire::renewable_variable, "1");
   if (options.trusted) spec.writable = options.writable;
   spec.tmpfs_bytes = options.tmpfs_bytes;
   spec.memory_limit_bytes = options.memory_limit_bytes;
@@ -79,12 +81,18 @@ result<std::unique_ptr<sandboxed_runner>> sandboxed_runner::spawn(const runner_o
 
   made->tree_ = std::move(*tree);
   made->channel_ = std::move(*channel);
+  made->renewable_ = renewable;
+  made->load_timeout_s_ = options.load_timeout_s;
   made->memory_limit_bytes_ = options.memory_limit_bytes;
   made->workspace_bytes_ = options.workspace_bytes;
   made->spins_ = !options.accelerator.driver.empty();
   made->max_threads_ = spec.max_processes;
   made->hosted_ = !options.host.empty();
   made->may_fork_ = options.may_fork && !options.trusted;
+  if (renewable) {
+    made->first_ = std::move(made->channel_);
+    if (auto asked = made->ask_for_process(); !asked) return tl::unexpected(asked.error());
+  }
   return made;
 }
 
@@ -101,11 +109,47 @@ result<void> sandboxed_runner::arrive(double timeout_s) {
   fences_.push_back({there.header.value, workspace_bytes_, "the workspace"});
   fixed_fences_ = 1;
   clockid_t clock{};
-  if (const auto pid = tree_->command_pid(); pid && ::clock_getcpuclockid(*pid, &clock) == 0) {
+  if (const auto pid = serving_pid(); pid && ::clock_getcpuclockid(*pid, &clock) == 0) {
     cpu_clock_ = clock;
     pid_ = *pid;
     pidfd_ = descriptor(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
   }
+  return {};
+}
+
+result<void> sandboxed_runner::ask_for_process() {
+  descriptor far_end;
+  auto channel = control_channel::make(far_end);
+  if (!channel) return tl::unexpected(channel.error());
+  channel_ = std::move(*channel);
+  // When the first process has ended, the far end goes with the message, and the channel tells that it is closed.
+  (void)first_.send(request_message(wire::request_kind::renew, 0, 0).bytes(), far_end.get());
+  return {};
+}
+
+std::optional<int> sandboxed_runner::serving_pid() const {
+  const auto command = tree_->command_pid();
+  return command && renewable_ ? only_child(*command) : command;
+}
+
+result<void> sandboxed_runner::renew() {
+  if (!renewable_) return fail(fault::bug, "a runner that can't be renewed was asked to be");
+  if (death_) return fail(fault::infrastructure, death_->detail);
+  frozen_ = false;
+  sets_ = 0;
+  sequence_ = 0;
+  fault_messages_ = 0;
+  fault_.reset();
+  buffers_.clear();
+  fences_.clear();
+  buffer_bytes_ = 0;
+  empty_call_ns_ = 0;
+  cpu_clock_.reset();
+  pid_ = -1;
+  pidfd_.reset();
+  if (auto asked = ask_for_process(); !asked) return asked;
+  if (auto there = arrive(load_timeout_s_); !there) return there;
+  if (death_) return fail(fault::infrastructure, "a renewed process ended at once: " + death_->detail);
   return {};
 }
 

@@ -278,10 +278,14 @@ tree_usage sandbox_process::usage(int max_processes) const {
   return total;
 }
 
-std::optional<int> sandbox_process::command_pid() const {
-  const std::vector<int> children = numbers_in_file(fmt::format("/proc/{}/task/{}/children", init_pid_, init_pid_));
+std::optional<int> only_child(int pid) {
+  const std::vector<int> children = numbers_in_file(fmt::format("/proc/{}/task/{}/children", pid, pid));
   if (children.empty()) return std::nullopt;
   return children.front();
+}
+
+std::optional<int> sandbox_process::command_pid() const {
+  return only_child(init_pid_);
 }
 
 }  // namespace kernsmith::harness

@@ -68,6 +68,9 @@ class sandbox_process {
   std::optional<tree_end> end_;
 };
 
+/// The one child of a single-threaded process, as seen outside; nothing when it has none.
+[[nodiscard]] std::optional<int> only_child(int pid);
+
 /// The error for a tree that was never set up; `said` is what bubblewrap printed.
 [[nodiscard]] error setup_error(const std::string& said);
 

@@ -45,6 +45,7 @@ class sandboxed_runner final : public runner_client {
   void thaw() override;
   [[nodiscard]] std::string what_moved() const override;
   [[nodiscard]] std::vector<executable_mapping> executable_mappings() const override;
+  result<void> renew() override;
   double empty_call_ns() override;
 
  private:
@@ -60,9 +61,14 @@ class sandboxed_runner final : public runner_client {
   void end_by_kill(call_status status, std::string detail);
   void end_by_itself();
   [[nodiscard]] result<void> how_loading_ended() const;
+  /// Asks the first process of a renewable runner for one that serves channel_.
+  result<void> ask_for_process();
+  /// The process that serves, as seen outside: the command itself, or its one child.
+  [[nodiscard]] std::optional<int> serving_pid() const;
 
   std::unique_ptr<sandbox_process> tree_;
   control_channel channel_;
+  control_channel first_;  ///< renewable: to the process that forks the one that serves
   bounded_output output_;
   bool output_open_ = true;
   std::optional<call_result> death_;
@@ -86,6 +92,8 @@ class sandboxed_runner final : public runner_client {
   bool frozen_ = false;
   bool spins_ = false;           ///< while it waits for an answer
   bool hosted_ = false;          ///< by an interpreter
+  bool renewable_ = false;
+  double load_timeout_s_ = 0;
   bool may_fork_ = false;        ///< candidates only
   bool left_processes_ = false;  ///< at an answer there were more than the runner itself
   double cpu_at_freeze_ns_ = 0;

@@ -13,6 +13,9 @@ inline constexpr int control_descriptor = 6;  ///< in the runner
 /// Set for trusted hosted kernels that may fill their outputs after the answer.
 inline constexpr const char* outputs_follow_variable = "KERNSMITH_OUTPUTS_FOLLOW";
 
+/// Set for trusted hosted kernels whose process is forked from one that has the interpreter ready.
+inline constexpr const char* renewable_variable = "KERNSMITH_RENEWABLE";
+
 inline constexpr std::uint32_t max_rank = 16;
 inline constexpr std::uint32_t max_axes = 64;
 inline constexpr std::uint32_t max_tensors = 128;  ///< inputs and outputs of a set together
@@ -41,6 +44,9 @@ enum class request_kind : std::uint32_t {
   /// device was at work for one call, in the mean, by CUPTI's records of it; or `refused`, or `unable`.
   device_time,
   replay,  ///< `count` set numbers, each captured before: their recordings are launched in order; answered like `call`
+  /// To the first process of a renewable runner alone, with the descriptor of a channel: the process that serves, if there is one, is ended,
+  /// and a new one serves that channel. Not answered here; there it says `loaded`.
+  renew,
 };
 
 struct request_header {

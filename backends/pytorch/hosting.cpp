@@ -116,6 +116,7 @@ void python_hosting::prepare(harness::runner_options& options) const {
   if (!python) return;  // it was there when the document was made
   host_with(*python, options);
   options.outputs_follow = true;
+  options.renewable = options.accelerator.driver.empty();
   options.may_fork = true;  // torch.compile starts compilers
   options.new_set_allowance_s = compile_allowance_s;
 }

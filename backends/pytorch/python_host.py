@@ -461,11 +461,16 @@ def load_kernel(path, context_address):
 
 
 def main():
+    if os.environ.get("KERNSMITH_RENEWABLE"):
+        try:
+            import torch  # once, for all processes that are forked from this one
+        except ImportError:
+            pass  # they say so, each when it loads its kernel
     runner = ctypes.CDLL(sys.argv[1])
     arguments = [argument.encode() for argument in sys.argv[1:]]
     vector = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)
-    runner.kernsmith_runner_hosted.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p), ctypes.py_object]
-    sys.exit(runner.kernsmith_runner_hosted(len(arguments), vector, load_kernel))
+    runner.kernsmith_runner_hosted.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p), ctypes.py_object, ctypes.py_object]
+    sys.exit(runner.kernsmith_runner_hosted(len(arguments), vector, load_kernel, os.fork))
 
 
 main()

@@ -9,6 +9,7 @@ inputs, the answer to inputs whose second half is missing. `--times` prints how 
 """
 import argparse
 import fnmatch
+import os
 import pathlib
 import re
 import sys
@@ -18,6 +19,9 @@ try:
     import torch
     import torch.nn as nn
 except ImportError:
+    system_python = "/usr/bin/python3"  # where scripts/setup --with pytorch puts it
+    if os.path.exists(system_python) and not os.path.samefile(sys.executable, system_python):
+        os.execv(system_python, [system_python, *sys.argv])
     print("SKIPPED: PyTorch is not installed for this interpreter")
     sys.exit(77)
 

@@ -42,6 +42,10 @@ void report_faults() {
     stack.ss_size = handler_stack_bytes;
     ::sigaltstack(&stack, nullptr);
   }
+  take_faults_back();
+}
+
+void take_faults_back() {
   struct sigaction action {};
   action.sa_sigaction = on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;

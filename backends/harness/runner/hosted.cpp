@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/harness/runner/channel.hpp"
+#include "backends/harness/runner/renewal.hpp"
 #include "backends/harness/runner/serve.hpp"
 
 extern "C" {
@@ -108,6 +109,19 @@ launch_function load(const char* library, const ks_launch& context) {
   return launch;
 }
 
+/// The interpreter's own fork, which leaves it in order in the new process.
+int fork_interpreter(PyObject* fork) {
+  const python_lock lock;
+  PyObject* const pid = PyObject_CallObject(fork, nullptr);
+  if (pid == nullptr) {
+    PyErr_Print();
+    return -1;
+  }
+  const int number = static_cast<int>(PyLong_AsLong(pid));
+  Py_DecRef(pid);
+  return number;
+}
+
 /// What the last calls computed goes to their outputs now, outside of any clock: a module returns new tensors, and a user of it would
 /// not copy them.
 void follow() {
@@ -121,12 +135,13 @@ void follow() {
 
 /// `argv`: the runner's arguments behind any first one. `loader` is called with a path and the address of a ks_launch; it gives an object
 /// with `failure` (empty when it worked), `make_call(in, n_in, out, n_out, context)`, which gives a function without arguments, and
-/// `put_outputs()`. To be called without Python's lock. Returns only when the arguments are wrong.
-extern "C" __attribute__((visibility("default"))) int kernsmith_runner_hosted(int argc, char** argv, PyObject* loader) {
+/// `put_outputs()`. `fork` is os.fork. To be called without Python's lock. Returns only when the arguments are wrong.
+extern "C" __attribute__((visibility("default"))) int kernsmith_runner_hosted(int argc, char** argv, PyObject* loader, PyObject* fork) {
   using namespace kernsmith::runner;
   runner_arguments given{};
   if (!read_arguments(argc, argv, given)) return 2;
   load_kernel = loader;
+  if (std::getenv(wire::renewable_variable) != nullptr) become_renewed([fork] { return fork_interpreter(fork); });
   const bool follows = std::getenv(wire::outputs_follow_variable) != nullptr;
   serve(given, {load, follows ? follow : nullptr});
 }

@@ -203,10 +203,13 @@ launch_function load_what_is_named(const kernel_host& host, const ks_launch& con
         continue;
       case wire::request_kind::load:
         give_up(wire::answer_kind::broken, "there is a library already");
+      case wire::request_kind::renew:
+        give_up(wire::answer_kind::broken, "a process that serves was asked for another");
       case wire::request_kind::map_buffer:
         header.value = store.map(request);
         break;
       case wire::request_kind::add_set:
+        take_faults_back();  // here, since it is no part of any timed call
         store.add(request);
         break;
       case wire::request_kind::drop_sets:

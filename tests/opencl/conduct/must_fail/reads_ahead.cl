@@ -1,10 +1,10 @@
 // expect: out_of_bounds
 // problem: affine
-// why: a load far past the end of the input
+// why: loads past the end of the input, a page away: where its guard pages lie
 #ifdef __OPENCL_VERSION__
 __kernel __attribute__((reqd_work_group_size(64, 1, 1))) void affine(__global const float* x, __global float* y, long rows, long n) {
   const long i = get_global_id(0);
-  if (i < rows * n) y[i] = 2 * x[i] + x[i / n * n] + 0 * x[i + (1 << 20)];
+  if (i < rows * n) y[i] = 2 * x[i] + x[i / n * n] + 0 * x[i + rows * n + 1024];
 }
 
 #else
