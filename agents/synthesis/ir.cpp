@@ -9,6 +9,7 @@
 
 #include "agents/synthesis/expression_tools.hpp"
 #include "agents/synthesis/prelude.hpp"
+#include "agents/synthesis/split_dimensions.hpp"
 
 namespace kernsmith::agents {
 namespace {
@@ -256,11 +257,14 @@ bool slides(const statement& s, const expression& reduce) {
   return false;
 }
 
+/// Whole indices, and literals: of a part of a tensor that lies at a fixed place.
 bool all_loads_sole(const statement& s, int node) {
   const std::vector<int> loads = loads_of(s, node);
   return std::all_of(loads.begin(), loads.end(), [&](int id) {
     const std::vector<index_expression>& indices = s.nodes[static_cast<std::size_t>(id)].indices;
-    return std::all_of(indices.begin(), indices.end(), [](const index_expression& position) { return sole_index(position) >= 0; });
+    return std::all_of(indices.begin(), indices.end(), [](const index_expression& position) {
+      return sole_index(position) >= 0 || (position.is_affine && position.terms.empty());
+    });
   });
 }
 
@@ -326,6 +330,7 @@ result<tensor_ir> lower(const problem& p) {
   ir.tensors = named.tensors;
   ir.workloads = p.workloads;
   for (const statement& s : named.statements) hoister(ir, s).run();
+  split_dimensions(ir);
   for (const statement& s : ir.statements) ir.classes.push_back(classify(s));
   return ir;
 }

@@ -330,6 +330,7 @@ class builder {
   bool check_nested() const {
     for (const row_statement& s : p_.statements) {
       if (s.kind != role::nested) continue;
+      if (s.stored) return false;  // a loop inside a sweep gives values to that sweep, and none to memory
       bool contiguous = false;
       walk(s, s.value, [&](int node) {
         const expression& e = s.nodes[static_cast<std::size_t>(node)];
