@@ -147,6 +147,8 @@ result<void> sandboxed_runner::renew() {
   cpu_clock_.reset();
   pid_ = -1;
   pidfd_.reset();
+  // Kept until the other is there: the process at its far end would take its closing for the end of all, and the first process after it.
+  const control_channel before = std::move(channel_);
   if (auto asked = ask_for_process(); !asked) return asked;
   if (auto there = arrive(load_timeout_s_); !there) return there;
   if (death_) return fail(fault::infrastructure, "a renewed process ended at once: " + death_->detail);

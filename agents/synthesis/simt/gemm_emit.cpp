@@ -38,18 +38,12 @@ class emitter : public group_writer {
     text += product_function() + finish_text(plan_);
     // Even a plain operand must be copied when its rows turn out not to be multiples of 16 bytes.
     text += pack(plan_.left) + pack(plan_.right);
-    if (plan_.flat)
-      text += nest::fill(gemm_mma_places_text, {{"SWIZZLE", std::string(gemm_mma_swizzle_text)}}) + gather_readers("128");
-    else
-      text += copy_function(plan_.left) + copy_function(plan_.right);
+    text += copy_function(plan_.left) + copy_function(plan_.right);
     text += nest::fill(gemm_kernel_text, kernel_fills());
     if (s_.splits > 1) text += gemm_splits_text;
     if (plan_.emulated()) text += unsplittable();
     text += gemm_host_text(plan_, s_);
-    return emitted(std::string(shared_address_text) + std::string(tensor_core_helpers_text) +
-                       (plan_.flat ? std::string(async_copies_text) + std::string(mma_helpers_text) : std::string()) + "\n" +
-                       std::string(row_access_text),
-                   text);
+    return emitted(std::string(shared_address_text) + std::string(tensor_core_helpers_text) + "\n" + std::string(row_access_text), text);
   }
 
  private:
@@ -65,7 +59,6 @@ class emitter : public group_writer {
     text += fmt::format("constexpr int SPLITS = {};     // parts of the depth\n", s_.splits);
     if (s_.promote > 0)
       text += fmt::format("constexpr int PROMOTE = {};    // slots that the tensor cores sum up on their own\n", s_.promote);
-    if (plan_.flat) text += "constexpr int LATE = STAGES > 2 ? STAGES - 2 : 1;  // slots that are copied at a time\n";
     text += fmt::format("constexpr int LEFT_PLANES = {}, RIGHT_PLANES = {};\n", s_.left_planes(plan_), s_.right_planes(plan_));
     text +=
         fmt::format("constexpr int THREADS = 128 * (CONSUMERS + 1), PIECES = {};  // of 64 rows, multiplied by one warpgroup at a time\n",
@@ -144,16 +137,10 @@ class emitter : public group_writer {
 
   std::string producer(const std::string& coordinates) const {
     std::string text =
-        plan_.flat
-            ? nest::fill(gemm_gather_producer_text, {{"BATCH_COORDINATES", coordinates},
-                                                     {"LEFT_READER", gather_reader(plan_.left, "first_row")},
-                                                     {"RIGHT_READER", gather_reader(plan_.right, "first_column")},
-                                                     {"FETCH_LEFT", fetch_tiles(plan_.left)},
-                                                     {"FETCH_RIGHT", fetch_tiles(plan_.right)}})
-            : nest::fill(gemm_producer_text, {{"FETCHED_ITEMS", items("int(blockIdx.x) / CLUSTER", "int(gridDim.x) / CLUSTER", "        ")},
-                                              {"BATCH_COORDINATES", coordinates},
-                                              {"FETCH_LEFT", fetch(plan_.left, "row")},
-                                              {"FETCH_RIGHT", fetch(plan_.right, "column")}});
+        nest::fill(gemm_producer_text, {{"FETCHED_ITEMS", items("int(blockIdx.x) / CLUSTER", "int(gridDim.x) / CLUSTER", "        ")},
+                                        {"BATCH_COORDINATES", coordinates},
+                                        {"FETCH_LEFT", fetch(plan_.left, "row")},
+                                        {"FETCH_RIGHT", fetch(plan_.right, "column")}});
     text.pop_back();
     return text.substr(1);
   }
@@ -181,9 +168,8 @@ class emitter : public group_writer {
 
   fills kernel_fills() const {
     const bool clustered = s_.cluster > 1;
-    // Threads that gather hold an address for each line.
-    const std::string fewer = plan_.flat ? "80" : s_.consumers == 3 ? "32" : "40";
-    const std::string more = plan_.flat ? (s_.consumers == 3 ? "144" : "216") : s_.consumers == 3 ? "160" : "232";
+    const std::string fewer = s_.consumers == 3 ? "32" : "40";
+    const std::string more = s_.consumers == 3 ? "160" : "232";
     const auto registers = [&](const char* direction, const std::string& count) {
       return s_.consumers == 1 ? std::string() : fmt::format("asm volatile(\"setmaxnreg.{}.sync.aligned.u32 {};\");", direction, count);
     };
@@ -212,9 +198,6 @@ class emitter : public group_writer {
         {"LEAVE", clustered ? "ks_cluster_sync();  // the others may still write into this block's memory" : ""},
         {"FEWER_REGISTERS", registers("dec", fewer)},
         {"MORE_REGISTERS", registers("inc", more)},
-        {"OPERANDS", plan_.flat ? "const operand left_operand, const operand right_operand"
-                                : "const __grid_constant__ ks_tensor_map left_map, const __grid_constant__ ks_tensor_map right_map"},
-        {"FETCHERS", plan_.flat ? "128" : "1"},
         {"PRODUCER", producer(coordinates)},
         {"SUMS", sums()},
         {"RESULT", s_.promote > 0 ? "sums" : "acc"},

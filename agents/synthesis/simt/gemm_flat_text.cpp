@@ -48,43 +48,6 @@ struct @SIDE@_reader {
 };
 )kernel";
 
-const std::string_view gemm_gather_producer_text = R"kernel(
-    // Copies are announced LATE slots behind: they have arrived then, and the tensor cores, which read by another way than these threads
-    // write, are told so.
-    int slot = 0, parity = 0, announced = 0, open = 0;
-    const auto announce = [&] {
-      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-      ks_barrier_arrive(full + 8 * announced);
-      if (++announced == STAGES) announced = 0;
-    };
-    for (int item = int(blockIdx.x); item < items; item += int(gridDim.x)) {
-      const place at = place_of(item, tile_rows, tile_columns, x.batches);
-      const int first_row = at.row * TILE_M, first_column = at.column * TILE_N;
-@BATCH_COORDINATES@
-      const int begin = at.split * share, last = min(steps, begin + share);
-      @LEFT_READER@
-      @RIGHT_READER@
-      for (int step = begin; step < last; ++step) {
-        const uint32_t left = ring + slot * SLOT_BYTES, right = left + LEFT_PLANES * LEFT_BYTES;
-        ks_barrier_wait(empty + 8 * slot, parity ^ 1);
-@FETCH_LEFT@
-@FETCH_RIGHT@
-        left_tiles.advance();
-        right_tiles.advance();
-        ks_copies_commit();
-        if (++slot == STAGES) slot = 0, parity ^= 1;
-        if (open == LATE) {
-          ks_copies_wait<LATE>();
-          announce();
-        } else {
-          ++open;
-        }
-      }
-    }
-    ks_copies_wait<0>();
-    for (; open > 0; --open) announce();
-)kernel";
-
 const std::string_view gemm_pack_flat_text = R"kernel(
 // Evaluates the @SIDE@ operand into [@PLANE_WORD@@PACKED_SHAPE@] of @ELEMENT_NAME@, rows of whole 16 bytes, so that they can be
 // copied from there.@PLANES_COMMENT@

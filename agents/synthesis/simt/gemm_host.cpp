@@ -153,9 +153,7 @@ class map_writer : public host_writer {
   }
 
   std::string launch() const {
-    const bool flat = plan_.flat.has_value();
-    const auto given = [&](const gemm_operand& o) { return flat ? pack_call(o) + describe_flat(o) : describe(o); };
-    std::string text = begin() + given(plan_.left) + given(plan_.right);
+    std::string text = begin() + describe(plan_.left) + describe(plan_.right);
     text +=
         "\n  const int64_t tile_rows = (x.rows + CLUSTER * TILE_M - 1) / (CLUSTER * TILE_M), tile_columns = (x.columns + TILE_N - 1) / "
         "TILE_N;\n"
@@ -169,9 +167,8 @@ class map_writer : public host_writer {
                       : "  const unsigned blocks = unsigned(ks_blocks(items, 1, ks_multiprocessors() / CLUSTER)) * CLUSTER;\n";
     if (s_.splits > 1 || s_.stream) text += "  sum_type* const partial = reinterpret_cast<sum_type*>(memory + l.partial_at);\n";
     text += fmt::format(
-        "  if (const int failed = ks_start(gemm_kernel, dim3(blocks), dim3(THREADS), SHARED_BYTES, stream, {}, t, x{}))\n"
+        "  if (const int failed = ks_start(gemm_kernel, dim3(blocks), dim3(THREADS), SHARED_BYTES, stream, left_map, right_map, t, x{}))\n"
         "    return failed;\n",
-        flat ? "left, right" : "left_map, right_map",
         s_.stream       ? ", partial, flags"
         : s_.splits > 1 ? ", partial"
                         : "");

@@ -88,8 +88,7 @@ gemm_schedule prefer_warpgroups(const gemm_plan& plan, const simt_model& model, 
   const gemm_sizes size = sizes_of(plan);
   const bool integers = plan.element == matrix_element::integer8;
   for (const tile& t : tiles) {
-    for (const int cluster : {1, 2, -1, -2, 0}) {           // negative: in turn; 0: stream-K
-      if (plan.flat && (std::abs(cluster) != 1)) continue;  // tiles that are gathered go to one block, whole
+    for (const int cluster : {1, 2, -1, -2, 0}) {  // negative: in turn; 0: stream-K
       for (const int splits : {1, 2, 4, 8, 16}) {
         if ((splits > 1 && (integers || cluster == 0)) || (integers && cluster == 0)) break;
         gemm_schedule s;
@@ -238,7 +237,7 @@ std::vector<int> precise_orders(const gemm_plan& plan, dtype lowest) {
 
 gemm_units units_of(const gemm_plan& plan, const simt_model& model) {
   if (model.language != dialect::cuda) return {};
-  // Tiles that are gathered are left to warps: the warpgroups' kernel with a gathering producer did not end on an H200.
+  // Tiles that are gathered are left to warps: the copy engine that feeds warpgroups wants boxes.
   return {model.architecture == "sm_90a" && !plan.wide() && !plan.flat, compute_capability(model) >= 80};
 }
 
@@ -259,12 +258,12 @@ std::vector<decision> gemm_decisions(const gemm_plan& plan, const std::string& g
   const std::vector<std::int64_t> depths = plan.wide() ? std::vector<std::int64_t>{16, 32} : std::vector<std::int64_t>{widest / 2, widest};
   all.push_back(numeric(group + ".tile_k", depths, best.tile_k, "depth of one slot of the ring", 0.5));
   all.push_back(numeric(group + ".stages", {2, 3, 4, 5, 6, 7, 8}, best.stages, "slots of the ring in shared memory; as many as fit"));
-  if (units.warpgroups && !plan.flat)
+  if (units.warpgroups)
     all.push_back(numeric(group + ".cluster", {1, 2, 4}, groups.cluster, "blocks that share the right operand's tiles", 2));
   all.push_back(numeric(group + ".band", {1, 2, 4, 8, 16, 32}, best.band, "tile rows walked together, for L2", 2));
   if (plan.element == matrix_element::integer8) return all;
   all.push_back(numeric(group + ".splits", {1, 2, 3, 4, 6, 8, 16}, best.splits, "parts of the depth that different blocks sum"));
-  if (units.warpgroups && !plan.flat) all.push_back(schedule_decision(group + ".schedule", groups));
+  if (units.warpgroups) all.push_back(schedule_decision(group + ".schedule", groups));
   if (plan.wide()) {
     const std::vector<std::int64_t> instructions = mma_instructions(model);
     if (instructions.size() == 1) return all;

@@ -63,7 +63,7 @@ __device__ __forceinline__ void multiply_tile(sum_type (&acc)[PIECES][TILE_N / 2
 
 // One warpgroup fetches tiles into the ring, the others multiply and finish@HOW@; blocks stay and take every gridDim.x-th tile.
 __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
-    gemm_kernel(@OPERANDS@, const tensors t, const extents x@PARTIAL_PARAMETER@) {
+    gemm_kernel(const __grid_constant__ ks_tensor_map left_map, const __grid_constant__ ks_tensor_map right_map, const tensors t, const extents x@PARTIAL_PARAMETER@) {
   extern __shared__ unsigned char ks_ring[];
   __shared__ __align__(8) uint64_t barriers[@BARRIERS@];
   const uint32_t ring = (ks_shared_address(ks_ring) + 1023) & ~1023u;  // the swizzle repeats every 1024 bytes
@@ -72,7 +72,7 @@ __global__ void @CLUSTER_ATTRIBUTE@__launch_bounds__(THREADS, 1)
   const int rank = @RANK@;
   if (threadIdx.x == 0) {
     for (int s = 0; s < STAGES; ++s) {
-      ks_barrier_init(full + 8 * s, @FETCHERS@);
+      ks_barrier_init(full + 8 * s, 1);
       ks_barrier_init(empty + 8 * s, @READERS@ * CLUSTER);
     }
 @INIT_TURNS@
