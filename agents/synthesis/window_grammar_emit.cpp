@@ -3,10 +3,8 @@
 
 #include <algorithm>
 
-#include "agents/synthesis/contraction_grammar_emit.hpp"
 #include "agents/synthesis/contraction_grammar_templates.hpp"
-#include "agents/synthesis/prelude.hpp"
-#include "agents/synthesis/window_grammar_plan.hpp"
+#include "agents/synthesis/window_grammar_writer.hpp"
 
 namespace kernsmith::agents::nest {
 namespace {
@@ -74,77 +72,19 @@ static void run(const operands& t, int threads) {
 }
 )kernel";
 
-class window_emitter {
+class window_emitter : window_writer {
  public:
   window_emitter(const window_plan& plan, const window_schedule& schedule, const fusion_group& group, std::string decisions)
-      : plan_(plan), ir_(*plan.p.ir), schedule_(schedule), group_(group), decisions_(std::move(decisions)), names_(names_of(plan.wide)) {
-    for (const loop_variable& variable : plan.p.variables) variable_names_.push_back(variable.name + "_");
-    fills_ = lane_fills(names_);
-  }
+      : window_writer(plan, group, std::move(decisions)), schedule_(schedule) {}
 
   emitted_group run() {
-    emitted_group out;
-    const std::string space = group_.name + "_window";
-    const operand_members members = members_of(ir_, group_, plan_.steps);
-    text_ = "// ---- " + group_.name + ": window ----\n";
-    for (const int id : group_.statements) text_ += "//   " + ir_.statements[index(id)].text + "\n";
-    text_ += fmt::format("// {} along the lanes.\n// Decisions: {}\nnamespace {} {{\n\n", name(plan_.lane), decisions_, space);
-    text_ += fmt::format("using real = {};\nusing vec = {};\nusing lane_numbers = {};\nconstexpr int LANES = {};\n", names_.real,
-                         names_.vec, names_.lane_numbers, names_.lanes);
-    text_ += fmt::format("constexpr int NV = {};  // neighbouring vectors of outputs computed together\n", schedule_.vectors);
-    text_ += "\nstruct operands {\n" + members.declarations + "\n};\n";
-    add(range_text);
-    add(lane_helpers_text);
-    add(pad_helpers_text);
+    begin(plan_.lane, fmt::format("constexpr int NV = {};  // neighbouring vectors of outputs computed together\n", schedule_.vectors));
     emit_finish();
     emit_nest();
-    text_ += "\n}  // namespace " + space;
-    out.functions = std::move(text_);
-    out.call = fmt::format("{0}::run({0}::operands{{{1}}}, ctx->threads);", space, members.initialisers);
-    preludes_.insert({"types", plan_.wide ? "simd64" : "simd"});
-    out.preludes = std::move(preludes_);
-    out.stored = plan_.stored;
-    return out;
+    return end();
   }
 
  private:
-  static std::size_t index(int id) { return static_cast<std::size_t>(id); }
-  const std::string& name(int variable) const { return plan_.p.variables[index(variable)].name; }
-  std::string extent(int variable) const { return plan_.p.variables[index(variable)].extent.text(ir_); }
-
-  void add(std::string_view text, std::map<std::string, std::string> values = {}) {
-    values.insert(fills_.begin(), fills_.end());
-    text_ += fill(text, values);
-  }
-
-  emission make_emission(bool inside) const {
-    emission e;
-    e.p = &plan_.p;
-    e.wide = plan_.wide;
-    e.vector = true;
-    e.lane = plan_.lane;
-    e.lanes_inside = inside;
-    e.variable_names = variable_names_;
-    return e;
-  }
-
-  std::string outer_parameters() const {
-    std::string text;
-    for (const int variable : plan_.outer) text += fmt::format("[[maybe_unused]] int64_t {}_, ", name(variable));
-    return text;
-  }
-
-  void emit_finish() {
-    emission e = make_emission(true);
-    const std::string lines = step_lines(e, plan_.steps, "sum", "  ");
-    preludes_.merge(e.preludes);
-    text_ += fmt::format(
-        "\n// From neighbouring results of the window to what is stored.\n[[gnu::always_inline]] static inline void finish(const operands& "
-        "t, "
-        "{}int64_t {}_, vec sum, [[maybe_unused]] int lanes) {{\n{}\n}}\n",
-        outer_parameters(), name(plan_.lane), lines);
-  }
-
   /// Text of a tree for vector `v` of member `b` of the block; edges and insides differ only along the lanes.
   std::string at_output(int root, bool inside) {
     emission e = make_emission(inside);
@@ -188,34 +128,6 @@ class window_emitter {
       v["COMBINE"] = fmt::format("sum *= {};", element);
     else
       v["COMBINE"] = fmt::format("sum = {}({}, sum);", plan_.reducer == reduction::max ? "vmax" : "vmin", element);
-  }
-
-  /// Do all lanes of `width` fall inside whatever the window's position? Each padded dimension along the lanes is bounded.
-  std::string inside_condition(const std::string& width) const {
-    emission e = make_emission(true);
-    e.variable_names[index(plan_.lane)] = "at";
-    std::string all;
-    for (const node& n : plan_.p.nodes) {
-      for (const guard& g : n.guards) {
-        const auto along = g.strides.find(plan_.lane);
-        if (along == g.strides.end()) continue;
-        guard fixed = g;
-        std::string low, high = fmt::format(" + {} * ({} - 1)", along->second.text(ir_), width);
-        if (const auto step = along->second.as_constant(); !step || *step < 0) return "false";
-        for (const int variable : plan_.bound) {
-          const auto found = fixed.strides.find(variable);
-          if (found == fixed.strides.end()) continue;
-          const std::optional<std::int64_t> step = found->second.as_constant();
-          if (!step) return "false";
-          (*step > 0 ? high : low) += fmt::format(" + {} * ({} - 1)", *step, extent(variable));
-          fixed.strides.erase(found);
-        }
-        const std::string position = e.position(fixed);
-        const std::string condition = fmt::format("{}{} >= 0 && {}{} < {}", position, low, position, high, g.extent.text(ir_));
-        if (all.find(condition) == std::string::npos) all += (all.empty() ? "" : " && ") + condition;
-      }
-    }
-    return all.empty() ? "true" : all;
   }
 
   void emit_nest() {
@@ -289,16 +201,7 @@ class window_emitter {
     add(window_run_text, v);
   }
 
-  const window_plan& plan_;
-  const tensor_ir& ir_;
   window_schedule schedule_;
-  const fusion_group& group_;
-  std::string decisions_;
-  number_names names_;
-  std::vector<std::string> variable_names_;
-  std::map<std::string, std::string> fills_;
-  std::set<std::string> preludes_;
-  std::string text_;
 };
 
 }  // namespace

@@ -64,6 +64,82 @@ std::optional<window_plan> plan_window(const tensor_ir& ir, const fusion_group& 
   return plan;
 }
 
+std::optional<channel_plan> plan_channels(const window_plan& plan) {
+  const node& body = plan.p.nodes[at(plan.body)];
+  if (plan.reducer != reduction::sum || plan.wide || plan.block < 0 || body.kind != node_kind::call || body.op != operation::multiply)
+    return std::nullopt;
+  channel_plan channels;
+  channels.weights = body.arguments[0], channels.values = body.arguments[1];
+  if (!plan.p.used(channels.weights).contains(plan.block)) std::swap(channels.weights, channels.values);
+  const std::set<int> weights = plan.p.used(channels.weights), values = plan.p.used(channels.values);
+  if (!weights.contains(plan.block) || values.contains(plan.block) || weights.contains(plan.lane) || !values.contains(plan.lane))
+    return std::nullopt;
+  for (const int variable : plan.outer)
+    if (variable != plan.block && weights.contains(variable)) channels.groups.push_back(variable);
+  return channels;
+}
+
+namespace {
+
+/// Registers that sums may take: beside them there are the weights of a step and one value.
+int registers_for_sums(const machine_model& machine, int vectors) {
+  return machine.vector_registers - vectors - 1;
+}
+
+/// Time of a result in steps of the multipliers: what falls outside of the channels and of the line, and loads beside the products.
+double channel_cost(std::int64_t channels, std::int64_t line, int lanes, int vectors, int points) {
+  const auto filled = [](std::int64_t extent, std::int64_t unit) { return static_cast<double>((extent + unit - 1) / unit * unit); };
+  const double loads = 0.5 * (vectors + points) / (vectors * points);
+  // A line that is shorter than its points is walked one by one.
+  const double narrow = line < points ? 4.0 : 1.0;
+  return filled(channels, static_cast<std::int64_t>(lanes) * vectors) * filled(line, points) * (1 + loads) * narrow;
+}
+
+}  // namespace
+
+std::vector<decision> channel_decisions(const window_plan& plan, const std::string& group, const machine_model& machine) {
+  const int lanes = machine.vector_bytes / 4;
+  std::int64_t channels = 64, line = 64;
+  if (!plan.p.ir->workloads.empty()) {
+    const std::vector<std::int64_t>& axes = plan.p.ir->workloads.front().axes;
+    channels = plan.p.variables[at(plan.block)].extent.value(axes);
+    line = plan.p.variables[at(plan.lane)].extent.value(axes);
+  }
+  decision vectors;
+  vectors.name = group + ".channel_vectors";
+  vectors.values = {1, 2, 3, 4};
+  vectors.meaning = "vectors of " + plan.p.variables[at(plan.block)].name + " computed together";
+  decision points;
+  points.name = group + ".points";
+  points.meaning = "neighbours along " + plan.p.variables[at(plan.lane)].name + " computed together";
+  for (const std::int64_t count : {2, 4, 5, 6, 7, 8, 10, 12, 14})
+    if (count <= lanes) points.values.push_back(count);
+  double least = 0;
+  for (const std::int64_t v : vectors.values) {
+    for (const std::int64_t p : points.values) {
+      if (v * p > registers_for_sums(machine, static_cast<int>(v))) continue;
+      const double cost = channel_cost(channels, line, lanes, static_cast<int>(v), static_cast<int>(p));
+      if (least > 0 && cost >= least) continue;
+      least = cost, vectors.preferred = 0, points.preferred = 0;
+      while (vectors.values[vectors.preferred] != v) ++vectors.preferred;
+      while (points.values[points.preferred] != p) ++points.preferred;
+    }
+  }
+  return {vectors, points};
+}
+
+channel_schedule read_channel_schedule(const std::string& group, const machine_model& machine, const assignment& chosen) {
+  const auto value = [&](const char* name, std::int64_t otherwise) {
+    const auto found = chosen.find(group + "." + name);
+    return static_cast<int>(found == chosen.end() ? otherwise : found->second);
+  };
+  channel_schedule s;
+  s.points = value("points", 6);
+  s.vectors = value("channel_vectors", 2);
+  while (s.vectors > 1 && s.vectors * s.points > registers_for_sums(machine, s.vectors)) --s.vectors;
+  return s;
+}
+
 std::vector<decision> window_decisions(const window_plan& plan, const std::string& group, const machine_model& machine) {
   const bool many = machine.vector_registers >= 32;
   std::vector<decision> all;

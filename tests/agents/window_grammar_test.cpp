@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "support.hpp"
 
 namespace kernsmith::agents {
@@ -71,6 +73,46 @@ TEST_CASE("window: max and average pooling") {
               {input("x", R"("B", "C", 14, 73)"), inner("t", R"("B", "C", "P", "Q")"), output("y", R"("B", "C", "P", "Q")")}),
       "t[n,c,p,q] = sum(r < 2, s < 2: x[n,c,2*p+r,2*q+s])\ny[n,c,p,q] = t[n,c,p,q] / 4");
   check_fused(mean, {{1, 1, 1, 1}, {2, 3, 7, 36}, {1, 2, 5, 17}}, 3);
+}
+
+void check_channels(const problem& p, const shapes& all, const std::string& group = "y") {
+  const auto g = testing::generator_with(p, make_window_grammar());
+  const auto& decisions = g->space().decisions;
+  const auto form = std::find_if(decisions.begin(), decisions.end(), [&](const decision& d) { return d.name == group + ".form"; });
+  REQUIRE(form != decisions.end());
+  REQUIRE(std::find(form->labels.begin(), form->labels.end(), "channels") != form->labels.end());
+  testing::run_options options;
+  options.allowed = {2e-4, 2e-4};
+  for (const auto& [vectors, points] : {std::pair(1, 8), std::pair(4, 6), std::pair(2, 5)}) {
+    assignment wanted = preferred_assignment(g->space());
+    wanted[group + ".form"] = 2, wanted[group + ".channel_vectors"] = vectors, wanted[group + ".points"] = points;
+    const auto made = g->generate(wanted);
+    REQUIRE(made);
+    CHECK(made->source.find("CHANNELS = NV * LANES") != std::string::npos);
+    for (const char* march : {"native", "x86-64-v3"}) {
+      const auto library = testing::compile_kernel(made->source, march);
+      REQUIRE_MESSAGE(library, library.error().message);
+      for (const auto& axes : all) CHECK(testing::check_kernel(p, *library, axes, options) == "");
+    }
+  }
+}
+
+TEST_CASE("window: lanes along the channels of strided, grouped and one- and three-dimensional convolutions") {
+  check_channels(testing::problem_from(tensors("B = 2\nC = 3\nO = 16\nH = 8\nW = 9",
+                                               {input("x", R"("B", "C", 20, 19)", "pad = 0.0"), input("w", R"("O", "C", 5, 3)"),
+                                                input("bias", "\"O\""), output("y", R"("B", "O", "H", "W")")}),
+                                       "y[n,o,p,q] = max(sum(i, r, s: x[n,i,2*p+r-2,2*q+s-1] * w[o,i,r,s]) + bias[o], 0)"),
+                 {{1, 1, 1, 1, 1}, {2, 3, 16, 8, 9}, {1, 2, 37, 9, 10}, {1, 4, 70, 3, 6}});
+  check_channels(testing::problem_from(
+                     tensors("B = 2\nG = 3\nO = 20\nT = 30", {input("x", R"("B", "G", 4, "T")", "pad = 1.5"),
+                                                              input("w", R"("G", "O", 4, 3)"), output("y", R"("B", "G", "O", "T")")}),
+                     "y[n,g,o,q] = sum(i, s: x[n,g,i,q+2*s-2] * w[g,o,i,s])"),
+                 {{2, 3, 20, 30}, {1, 1, 1, 1}, {1, 2, 33, 4}});
+  check_channels(testing::problem_from(tensors("B = 1\nO = 20\nW = 11",
+                                               {input("x", R"("B", 3, 4, 5, "W")", "pad = 0.0", "bf16"),
+                                                input("w", R"("O", 3, 2, 3, 3)", "", "f16"), output("y", R"("B", "O", 3, 5, "W")", "f32")}),
+                                       "y[n,o,d,h,q] = sum(i, z, r, s: x[n,i,d+z,h+r-1,q+s-1] * w[o,i,z,r,s])"),
+                 {{1, 20, 11}, {2, 3, 1}, {1, 17, 25}});
 }
 
 }  // namespace
