@@ -64,17 +64,15 @@ template <int COUNT, bool INSIDE>
   }
 }
 
-// A line, POINTS at a time; the last ones are moved back where the line allows it.
+// A line: POINTS at a time where nothing falls outside, the last of them moved back if need be; one by one at its ends.
 static void line(const operands& t, @LINE_PARAMETERS@, const float* packed, range lane) {
-  int64_t at = lane.begin;
-  for (; at + POINTS <= lane.end || (at < lane.end && lane.size() >= POINTS); at += POINTS) {
-    at = std::min(at, lane.end - POINTS);
-    if (@INSIDE@)
-      tile<POINTS, true>(t, @LINE_ARGUMENTS@, at, packed);
-    else
-      tile<POINTS, false>(t, @LINE_ARGUMENTS@, at, packed);
-  }
-  for (; at < lane.end; ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);
+  const auto whole = [&]([[maybe_unused]] int64_t at) { return @INSIDE@; };
+  int64_t at = lane.begin, end = lane.end;
+  for (; at < end && !whole(at); ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);
+  while (end > at && !whole(end - 1)) --end;
+  const bool long_enough = end - at >= POINTS;
+  for (; at < end && long_enough; at += POINTS) tile<POINTS, true>(t, @LINE_ARGUMENTS@, std::min(at, end - POINTS), packed);
+  for (at = std::min(at, end); at < lane.end; ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);
 }
 
 static void run(const operands& t, int threads) {
@@ -214,7 +212,7 @@ class channels_emitter : window_writer {
     }
     v["LINE_ARGUMENTS"] = arguments;
     v["FINISH_ARGUMENTS"] = finish + lane;
-    v["INSIDE"] = inside_condition("POINTS");
+    v["INSIDE"] = inside_condition("1");
     return v;
   }
 

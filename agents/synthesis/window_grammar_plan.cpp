@@ -86,24 +86,47 @@ int registers_for_sums(const machine_model& machine, int vectors) {
   return machine.vector_registers - vectors - 1;
 }
 
+/// Neighbours at the ends of a line at which the window falls outside.
+std::int64_t edge_points(const window_plan& plan, const std::vector<std::int64_t>& axes) {
+  const std::int64_t line = plan.p.variables[at(plan.lane)].extent.value(axes);
+  std::int64_t left = 0, right = 0;
+  for (const node& n : plan.p.nodes) {
+    for (const guard& g : n.guards) {
+      const auto along = g.strides.find(plan.lane);
+      if (along == g.strides.end()) continue;
+      const std::int64_t step = std::max<std::int64_t>(1, along->second.value(axes)), first = g.offset.value(axes);
+      std::int64_t reach = first + step * (line - 1);
+      for (const int variable : plan.bound)
+        if (const auto found = g.strides.find(variable); found != g.strides.end())
+          reach += std::max<std::int64_t>(0, found->second.value(axes)) * (plan.p.variables[at(variable)].extent.value(axes) - 1);
+      left = std::max(left, (step - 1 - first) / step);
+      right = std::max(right, (reach - g.extent.value(axes) + step) / step);
+    }
+  }
+  return std::clamp<std::int64_t>(left + right, 0, line);
+}
+
 /// Time of a result in steps of the multipliers: what falls outside of the channels and of the line, and loads beside the products.
-double channel_cost(std::int64_t channels, std::int64_t line, int lanes, int vectors, int points) {
+double channel_cost(std::int64_t channels, std::int64_t line, std::int64_t edges, int lanes, int vectors, int points) {
   const auto filled = [](std::int64_t extent, std::int64_t unit) { return static_cast<double>((extent + unit - 1) / unit * unit); };
   const double loads = 0.5 * (vectors + points) / (vectors * points);
-  // A line that is shorter than its points is walked one by one.
-  const double narrow = line < points ? 4.0 : 1.0;
-  return filled(channels, static_cast<std::int64_t>(lanes) * vectors) * filled(line, points) * (1 + loads) * narrow;
+  // Ends, and lines that are shorter than their points, are walked one by one, each waiting for its own sums.
+  constexpr double alone = 4;
+  const std::int64_t rest = line - edges;
+  const double steps = rest < points ? alone * static_cast<double>(rest) : filled(rest, points) * (1 + loads);
+  return filled(channels, static_cast<std::int64_t>(lanes) * vectors) * (steps + alone * static_cast<double>(edges));
 }
 
 }  // namespace
 
 std::vector<decision> channel_decisions(const window_plan& plan, const std::string& group, const machine_model& machine) {
   const int lanes = machine.vector_bytes / 4;
-  std::int64_t channels = 64, line = 64;
+  std::int64_t channels = 64, line = 64, edges = 0;
   if (!plan.p.ir->workloads.empty()) {
     const std::vector<std::int64_t>& axes = plan.p.ir->workloads.front().axes;
     channels = plan.p.variables[at(plan.block)].extent.value(axes);
     line = plan.p.variables[at(plan.lane)].extent.value(axes);
+    edges = edge_points(plan, axes);
   }
   decision vectors;
   vectors.name = group + ".channel_vectors";
@@ -112,13 +135,13 @@ std::vector<decision> channel_decisions(const window_plan& plan, const std::stri
   decision points;
   points.name = group + ".points";
   points.meaning = "neighbours along " + plan.p.variables[at(plan.lane)].name + " computed together";
-  for (const std::int64_t count : {2, 4, 5, 6, 7, 8, 10, 12, 14})
+  for (const std::int64_t count : {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14})
     if (count <= lanes) points.values.push_back(count);
   double least = 0;
   for (const std::int64_t v : vectors.values) {
     for (const std::int64_t p : points.values) {
       if (v * p > registers_for_sums(machine, static_cast<int>(v))) continue;
-      const double cost = channel_cost(channels, line, lanes, static_cast<int>(v), static_cast<int>(p));
+      const double cost = channel_cost(channels, line, edges, lanes, static_cast<int>(v), static_cast<int>(p));
       if (least > 0 && cost >= least) continue;
       least = cost, vectors.preferred = 0, points.preferred = 0;
       while (vectors.values[vectors.preferred] != v) ++vectors.preferred;
