@@ -35,7 +35,9 @@ template <int COUNT, bool INSIDE>
   for (int p = 0; p < COUNT; ++p)
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) sum[p][v] = splat(0);
-@LOOPS@
+@OUTER_LOOPS@
+@SPAN@
+@INNER_LOOP@
 @INDENT@const float* const weights = packed + (@DEPTH_POSITION@) * CHANNELS;
 @INDENT@vec w[NV];
 #pragma GCC unroll 4
@@ -64,15 +66,10 @@ template <int COUNT, bool INSIDE>
   }
 }
 
-// A line: POINTS at a time where nothing falls outside, the last of them moved back if need be; one by one at its ends.
+// A line, POINTS at a time, the last of them moved back if need be.
 static void line(const operands& t, @LINE_PARAMETERS@, const float* packed, range lane) {
   const auto whole = [&]([[maybe_unused]] int64_t at) { return @INSIDE@; };
-  int64_t at = lane.begin, end = lane.end;
-  for (; at < end && !whole(at); ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);
-  while (end > at && !whole(end - 1)) --end;
-  const bool long_enough = end - at >= POINTS;
-  for (; at < end && long_enough; at += POINTS) tile<POINTS, true>(t, @LINE_ARGUMENTS@, std::min(at, end - POINTS), packed);
-  for (at = std::min(at, end); at < lane.end; ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);
+@WALK@
 }
 
 static void run(const operands& t, int threads) {
@@ -91,6 +88,25 @@ static void run(const operands& t, int threads) {
   }
 }
 )kernel";
+
+/// The ends of a line have their stretches copied.
+constexpr std::string_view walk_spans_text = R"kernel(  int64_t at = lane.begin;
+  for (; at < lane.end && lane.size() >= POINTS; at += POINTS) {
+    const int64_t from = std::min(at, lane.end - POINTS);
+    if (whole(from) && whole(from + POINTS - 1))
+      tile<POINTS, true>(t, @LINE_ARGUMENTS@, from, packed);
+    else
+      tile<POINTS, false>(t, @LINE_ARGUMENTS@, from, packed);
+  }
+  for (; at < lane.end; ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);)kernel";
+
+/// The ends of a line go one by one.
+constexpr std::string_view walk_ends_text = R"kernel(  int64_t at = lane.begin, end = lane.end;
+  for (; at < end && !whole(at); ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);
+  while (end > at && !whole(end - 1)) --end;
+  const bool long_enough = end - at >= POINTS;
+  for (; at < end && long_enough; at += POINTS) tile<POINTS, true>(t, @LINE_ARGUMENTS@, std::min(at, end - POINTS), packed);
+  for (at = std::min(at, end); at < lane.end; ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);)kernel";
 
 class channels_emitter : window_writer {
  public:
@@ -190,15 +206,19 @@ class channels_emitter : window_writer {
     preludes_.merge(weight.preludes);
     v["VALUE_INSIDE"] = value(inside_);
     v["VALUE"] = value(checked_);
-    std::string loops, close, indent = "  ";
+    if (channels_.span)
+      v["VALUE"] = fmt::format("stretch[p * {} + {}_ * {}]", channels_.span->step, name(plan_.bound.back()), channels_.span->window_step);
+    std::string close, indent = "  ";
     for (const int variable : plan_.bound) {
+      std::string& loops = v[variable == plan_.bound.back() ? "INNER_LOOP" : "OUTER_LOOPS"];
+      if (variable == plan_.bound.back()) v["SPAN"] = span(indent);
       loops += fmt::format("{0}for (int64_t {1}_ = 0; {1}_ < {2}; ++{1}_) {{\n", indent, name(variable), extent(variable));
       close = indent + "}\n" + close;
       indent += "  ";
     }
-    if (!loops.empty()) loops.pop_back();
+    for (const char* loops : {"INNER_LOOP", "OUTER_LOOPS"})
+      if (!v[loops].empty()) v[loops].pop_back();
     if (!close.empty()) close.pop_back();
-    v["LOOPS"] = loops;
     v["CLOSE"] = close;
     v["INDENT"] = indent;
     v["THERE"] = there(indent);
@@ -213,17 +233,46 @@ class channels_emitter : window_writer {
     v["LINE_ARGUMENTS"] = arguments;
     v["FINISH_ARGUMENTS"] = finish + lane;
     v["INSIDE"] = inside_condition("1");
+    v["WALK"] = fill(channels_.span ? walk_spans_text : walk_ends_text, {{"LINE_ARGUMENTS", arguments}});
+    v["WALK"].pop_back();
     return v;
+  }
+
+  /// What an innermost loop reads of a padded line, pad included.
+  std::string span(const std::string& indent) const {
+    if (!channels_.span) return "";
+    const channel_span& s = *channels_.span;
+    emission e = scalar(plan_.p);
+    e.variable_names[index(plan_.bound.back())] = "0";
+    const node& load = plan_.p.nodes[index(channels_.values)];
+    const std::string reach = fmt::format("(COUNT - 1) * {} + {}", s.step, s.window_step * (s.window_extent - 1) + 1);
+    std::string text = fmt::format(
+        "{0}alignas(64) [[maybe_unused]] float stretch[INSIDE ? 1 : ({1} + LANES - 1) / LANES * LANES];\n"
+        "{0}if constexpr (!INSIDE) {{\n{0}  const int64_t from = {2}, position = {3};\n",
+        indent, reach, e.address(load.where), e.position(s.along));
+    const std::string condition = reached();
+    if (!condition.empty()) text += fmt::format("{}  if ({})\n  ", indent, condition);
+    return text +
+           fmt::format(
+               "{0}  for (int i = 0; i < {1}; i += LANES)\n{0}  {4}  vstore(stretch + i, read_padded(t.{2}, from + i, 1, position + i, 1, "
+               "{3}, LANES, {5}));\n{0}}}",
+               indent, reach, ir_.tensors[index(load.where.tensor)].name, s.along.extent.text(ir_), condition.empty() ? "" : "  ",
+               e.number(load.number));
+  }
+
+  /// Does this step of the window lie inside for the whole line?
+  std::string reached() const {
+    const emission e = scalar(plan_.p);
+    std::string condition;
+    for (const guard& g : once_)
+      condition += fmt::format("{}inside({}, {})", condition.empty() ? "" : " && ", e.position(g), g.extent.text(ir_));
+    return condition;
   }
 
   /// A step of the window that lies outside for the whole line: the pad instead of what slides.
   std::string there(const std::string& indent) {
     if (once_.empty()) return "";
-    const emission e = scalar(plan_.p);
-    std::string condition;
-    for (const guard& g : once_)
-      condition += fmt::format("{}inside({}, {})", condition.empty() ? "" : " && ", e.position(g), g.extent.text(ir_));
-    const std::string pad = e.number(plan_.p.nodes[index(channels_.values)].number);
+    const std::string condition = reached(), pad = scalar(plan_.p).number(plan_.p.nodes[index(channels_.values)].number);
     return fmt::format(
         "{0}if (!({1})) {{\n#pragma GCC unroll 16\n{0}  for (int p = 0; p < COUNT; ++p)\n#pragma GCC unroll 4\n{0}    for (int v = 0; v < "
         "NV; ++v) sum[p][v] = vfma(splat({2}), w[v], sum[p][v]);\n{0}  continue;\n{0}}}",

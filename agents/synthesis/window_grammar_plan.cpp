@@ -64,6 +64,38 @@ std::optional<window_plan> plan_window(const tensor_ir& ir, const fusion_group& 
   return plan;
 }
 
+namespace {
+
+std::optional<channel_span> plan_span(const window_plan& plan, int values) {
+  const node& load = plan.p.nodes[at(values)];
+  if (load.kind != node_kind::load || plan.bound.empty()) return std::nullopt;
+  const int innermost = plan.bound.back();
+  channel_span span;
+  int found = 0;
+  for (const guard& g : load.guards) {
+    if (g.strides.contains(plan.lane))
+      span.along = g, ++found;
+    else if (g.strides.contains(innermost))
+      return std::nullopt;
+  }
+  if (found != 1) return std::nullopt;
+  for (const int variable : plan.bound)
+    if (variable != innermost && span.along.strides.contains(variable)) return std::nullopt;
+  const auto step = span.along.strides.at(plan.lane).as_constant();
+  const auto extent = plan.p.variables[at(innermost)].extent.as_constant();
+  const auto window =
+      span.along.strides.contains(innermost) ? span.along.strides.at(innermost).as_constant() : std::optional<std::int64_t>(0);
+  if (!step || !extent || !window || *step < 1 || *window < 0) return std::nullopt;
+  // Side by side: the load's own strides are those of the position.
+  if (load.where.stride(plan.lane) != polynomial::constant(*step)) return std::nullopt;
+  if (*window == 0 ? !load.where.stride(innermost).is_zero() : load.where.stride(innermost) != polynomial::constant(*window))
+    return std::nullopt;
+  span.step = *step, span.window_step = *window, span.window_extent = *extent;
+  return span;
+}
+
+}  // namespace
+
 std::optional<channel_plan> plan_channels(const window_plan& plan) {
   const node& body = plan.p.nodes[at(plan.body)];
   if (plan.reducer != reduction::sum || plan.wide || plan.block < 0 || body.kind != node_kind::call || body.op != operation::multiply)
@@ -76,6 +108,7 @@ std::optional<channel_plan> plan_channels(const window_plan& plan) {
     return std::nullopt;
   for (const int variable : plan.outer)
     if (variable != plan.block && weights.contains(variable)) channels.groups.push_back(variable);
+  channels.span = plan_span(plan, channels.values);
   return channels;
 }
 
@@ -126,7 +159,7 @@ std::vector<decision> channel_decisions(const window_plan& plan, const std::stri
     const std::vector<std::int64_t>& axes = plan.p.ir->workloads.front().axes;
     channels = plan.p.variables[at(plan.block)].extent.value(axes);
     line = plan.p.variables[at(plan.lane)].extent.value(axes);
-    edges = edge_points(plan, axes);
+    if (const auto as_channels = plan_channels(plan); !as_channels || !as_channels->span) edges = edge_points(plan, axes);
   }
   decision vectors;
   vectors.name = group + ".channel_vectors";

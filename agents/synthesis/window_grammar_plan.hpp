@@ -27,9 +27,18 @@ struct window_plan {
 
 /// A sum of products of which one factor, the weights, varies along the block variable (the channels of a result) and not along the lanes'
 /// index, the other the other way round. Lanes may then lie along the channels, and what slides is read one element at a time.
+/// Of a padded load whose positions along the line lie side by side in memory: what one run of the innermost summed index reads of it for
+/// some neighbours is one stretch, which can be copied with its pad.
+struct channel_span {
+  guard along;                   ///< the padded dimension
+  std::int64_t step = 1;         ///< positions from a neighbour to the next
+  std::int64_t window_step = 0;  ///< from one value of the innermost summed index to the next
+  std::int64_t window_extent = 1;
+};
 struct channel_plan {
   int weights = -1, values = -1;  ///< trees
   std::vector<int> groups;        ///< outer variables that the weights vary with beside the channels
+  std::optional<channel_span> span;
 };
 [[nodiscard]] std::optional<channel_plan> plan_channels(const window_plan& plan);
 
