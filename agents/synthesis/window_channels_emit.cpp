@@ -29,7 +29,8 @@ static void pack(const operands& t, float* packed, int threads) {
 
 // COUNT neighbours of CHANNELS channels from @CHANNEL@ on. INSIDE: none of them falls outside of a padded tensor along the line.
 template <int COUNT, bool INSIDE>
-[[gnu::always_inline]] static inline void tile(const operands& t, @PARAMETERS@, const float* packed) {
+[[gnu::always_inline]] static inline void tile(const operands& t, @PARAMETERS@, const float* packed@STRETCHES_PARAMETER@) {
+@COPY@
   vec sum[COUNT][NV];
 #pragma GCC unroll 16
   for (int p = 0; p < COUNT; ++p)
@@ -69,6 +70,7 @@ template <int COUNT, bool INSIDE>
 // A line, POINTS at a time, the last of them moved back if need be.
 static void line(const operands& t, @LINE_PARAMETERS@, const float* packed, range lane) {
   const auto whole = [&]([[maybe_unused]] int64_t at) { return @INSIDE@; };
+@ALLOCATE@
 @WALK@
 }
 
@@ -94,19 +96,19 @@ constexpr std::string_view walk_spans_text = R"kernel(  int64_t at = lane.begin;
   for (; at < lane.end && lane.size() >= POINTS; at += POINTS) {
     const int64_t from = std::min(at, lane.end - POINTS);
     if (whole(from) && whole(from + POINTS - 1))
-      tile<POINTS, true>(t, @LINE_ARGUMENTS@, from, packed);
+      tile<POINTS, true>(t, @LINE_ARGUMENTS@, from, packed@STRETCHES@);
     else
-      tile<POINTS, false>(t, @LINE_ARGUMENTS@, from, packed);
+      tile<POINTS, false>(t, @LINE_ARGUMENTS@, from, packed@STRETCHES@);
   }
-  for (; at < lane.end; ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);)kernel";
+  for (; at < lane.end; ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed@STRETCHES@);)kernel";
 
 /// The ends of a line go one by one.
 constexpr std::string_view walk_ends_text = R"kernel(  int64_t at = lane.begin, end = lane.end;
-  for (; at < end && !whole(at); ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);
+  for (; at < end && !whole(at); ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed@STRETCHES@);
   while (end > at && !whole(end - 1)) --end;
   const bool long_enough = end - at >= POINTS;
-  for (; at < end && long_enough; at += POINTS) tile<POINTS, true>(t, @LINE_ARGUMENTS@, std::min(at, end - POINTS), packed);
-  for (at = std::min(at, end); at < lane.end; ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed);)kernel";
+  for (; at < end && long_enough; at += POINTS) tile<POINTS, true>(t, @LINE_ARGUMENTS@, std::min(at, end - POINTS), packed@STRETCHES@);
+  for (at = std::min(at, end); at < lane.end; ++at) tile<1, false>(t, @LINE_ARGUMENTS@, at, packed@STRETCHES@);)kernel";
 
 class channels_emitter : window_writer {
  public:
@@ -211,7 +213,10 @@ class channels_emitter : window_writer {
     std::string close, indent = "  ";
     for (const int variable : plan_.bound) {
       std::string& loops = v[variable == plan_.bound.back() ? "INNER_LOOP" : "OUTER_LOOPS"];
-      if (variable == plan_.bound.back()) v["SPAN"] = span(indent);
+      if (variable == plan_.bound.back())
+        v["SPAN"] = channels_.span ? fmt::format("{}[[maybe_unused]] const float* const stretch = stretches + ({}) * ({});", indent,
+                                                 position(outer_bound()), stretch_elements("COUNT"))
+                                   : "";
       loops += fmt::format("{0}for (int64_t {1}_ = 0; {1}_ < {2}; ++{1}_) {{\n", indent, name(variable), extent(variable));
       close = indent + "}\n" + close;
       indent += "  ";
@@ -233,31 +238,53 @@ class channels_emitter : window_writer {
     v["LINE_ARGUMENTS"] = arguments;
     v["FINISH_ARGUMENTS"] = finish + lane;
     v["INSIDE"] = inside_condition("1");
-    v["WALK"] = fill(channels_.span ? walk_spans_text : walk_ends_text, {{"LINE_ARGUMENTS", arguments}});
+    const bool copies = channels_.span.has_value();
+    v["STRETCHES_PARAMETER"] = copies ? ", [[maybe_unused]] float* stretches" : "";
+    v["COPY"] = copies ? copy() : "";
+    v["ALLOCATE"] =
+        copies ? fmt::format("  float* const stretches = scratch<float, 1>({} * ({}));", product(outer_bound()), stretch_elements("POINTS"))
+               : "";
+    v["WALK"] = fill(channels_.span ? walk_spans_text : walk_ends_text,
+                     {{"LINE_ARGUMENTS", arguments}, {"STRETCHES", copies ? ", stretches" : ""}});
     v["WALK"].pop_back();
     return v;
   }
 
-  /// What an innermost loop reads of a padded line, pad included.
-  std::string span(const std::string& indent) const {
-    if (!channels_.span) return "";
+  std::string reach() const {
+    const channel_span& s = *channels_.span;
+    return fmt::format("(COUNT - 1) * {} + {}", s.step, s.window_step * (s.window_extent - 1) + 1);
+  }
+
+  /// Elements of one stretch, a whole number of vectors.
+  std::string stretch_elements(const char* count) const {
+    const channel_span& s = *channels_.span;
+    return fmt::format("(({} - 1) * {} + {} + LANES) / LANES * LANES", count, s.step, s.window_step * (s.window_extent - 1));
+  }
+
+  std::vector<int> outer_bound() const { return {plan_.bound.begin(), plan_.bound.end() - 1}; }
+
+  /// What the innermost loops read of a padded line, pad included, before any sums are in the registers.
+  std::string copy() const {
     const channel_span& s = *channels_.span;
     emission e = scalar(plan_.p);
     e.variable_names[index(plan_.bound.back())] = "0";
     const node& load = plan_.p.nodes[index(channels_.values)];
-    const std::string reach = fmt::format("(COUNT - 1) * {} + {}", s.step, s.window_step * (s.window_extent - 1) + 1);
-    std::string text = fmt::format(
-        "{0}alignas(64) [[maybe_unused]] float stretch[INSIDE ? 1 : ({1} + LANES - 1) / LANES * LANES];\n"
-        "{0}if constexpr (!INSIDE) {{\n{0}  const int64_t from = {2}, position = {3};\n",
-        indent, reach, e.address(load.where), e.position(s.along));
+    std::string text = "  if constexpr (!INSIDE) {\n    float* to = stretches;\n", indent = "    ", close;
+    for (const int variable : outer_bound()) {
+      text += fmt::format("{0}for (int64_t {1}_ = 0; {1}_ < {2}; ++{1}_) {{\n", indent, name(variable), extent(variable));
+      close = indent + "}\n" + close;
+      indent += "  ";
+    }
     const std::string condition = reached();
-    if (!condition.empty()) text += fmt::format("{}  if ({})\n  ", indent, condition);
-    return text +
-           fmt::format(
-               "{0}  for (int i = 0; i < {1}; i += LANES)\n{0}  {4}  vstore(stretch + i, read_padded(t.{2}, from + i, 1, position + i, 1, "
-               "{3}, LANES, {5}));\n{0}}}",
-               indent, reach, ir_.tensors[index(load.where.tensor)].name, s.along.extent.text(ir_), condition.empty() ? "" : "  ",
-               e.number(load.number));
+    if (!condition.empty()) text += fmt::format("{}if ({}) {{\n", indent, condition);
+    text += fmt::format(
+        "{0}const int64_t from = {1}, position = {2};\n{0}for (int i = 0; i < {3}; i += LANES)\n{0}  vstore(to + i, read_padded(t.{4}, "
+        "from + i, "
+        "1, position + i, 1, {5}, LANES, {6}));\n",
+        indent, e.address(load.where), e.position(s.along), reach(), ir_.tensors[index(load.where.tensor)].name, s.along.extent.text(ir_),
+        e.number(load.number));
+    if (!condition.empty()) text += indent + "}\n";
+    return text + fmt::format("{}to += {};\n{}  }}", indent, stretch_elements("COUNT"), close);
   }
 
   /// Does this step of the window lie inside for the whole line?
