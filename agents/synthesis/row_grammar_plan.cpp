@@ -16,6 +16,8 @@ constexpr double contiguous_cost = 1.0;
 constexpr double uniform_cost = 0.25;
 constexpr double strided_cost = 8.0;
 constexpr double transposed_cost = 1.5;
+/// Lanes of the narrowest vectors: an index of fewer values leaves some of them empty.
+constexpr std::int64_t few_lanes = 8;
 
 bool contains(const std::vector<int>& list, int value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -99,11 +101,17 @@ std::vector<int> memory_order(const row_program& p, const std::vector<int>& clas
   return best;
 }
 
-int best_lane(const row_program& p, const std::vector<int>& candidates, const std::function<bool(const row_statement&)>& counts) {
+/// How much longer work takes with lanes along an index that doesn't fill them.
+double emptiness(const row_program& p, int index) {
+  return static_cast<double>(few_lanes) / static_cast<double>(std::min(few_lanes, p.typical(index)));
+}
+
+int best_lane(const row_program& p, const std::vector<int>& candidates, const std::function<bool(const row_statement&)>& counts,
+              bool fills_lanes) {
   int best = candidates.back();
   double least = std::numeric_limits<double>::infinity();
   for (auto c = candidates.rbegin(); c != candidates.rend(); ++c) {
-    const double cost = total_cost(p, *c, counts);
+    const double cost = total_cost(p, *c, counts) * (fills_lanes ? emptiness(p, *c) : 1.0);
     if (cost < least) {
       least = cost;
       best = *c;
@@ -117,10 +125,13 @@ std::vector<int> sweep_order(const row_program& p, const std::vector<int>& class
   std::vector<int> order = memory_order(p, classes);
   if (where == lanes::across || order.empty()) return order;
   const std::set<int> mine(classes.begin(), classes.end());
-  const int lane = best_lane(p, order, [&](const row_statement& s) {
-    const std::vector<int> swept = swept_by(s);
-    return in_sweeps(s) && std::any_of(swept.begin(), swept.end(), [&](int c) { return mine.contains(c); });
-  });
+  const int lane = best_lane(
+      p, order,
+      [&](const row_statement& s) {
+        const std::vector<int> swept = swept_by(s);
+        return in_sweeps(s) && std::any_of(swept.begin(), swept.end(), [&](int c) { return mine.contains(c); });
+      },
+      false);
   std::erase(order, lane);
   order.push_back(lane);
   return order;
@@ -142,7 +153,9 @@ class scheduler {
       if (s.kind == role::scan) plan_.kept[i] = true;
     }
     std::stable_sort(plan_.sweeps.begin(), plan_.sweeps.end(), [](const sweep& a, const sweep& b) { return a.stage < b.stage; });
-    if (plan_.where == lanes::across) plan_.lane = best_lane(p_, p_.parallel, [](const row_statement&) { return true; });
+    if (plan_.where == lanes::across)
+      plan_.lane = best_lane(
+          p_, p_.parallel, [](const row_statement&) { return true; }, true);
     route_buffers();
     return std::move(plan_);
   }
@@ -299,9 +312,10 @@ double lane_cost(const row_program& p, lanes where) {
   double cost = 0;
   for (const sweep& w : probe.sweeps) {
     const int lane = where == lanes::across ? probe.lane : w.over.back();
-    for (const int i : w.sinks) cost += statement_cost(p, p.statements[static_cast<std::size_t>(i)], lane);
+    const double times = where == lanes::across ? emptiness(p, lane) : 1.0;
+    for (const int i : w.sinks) cost += times * statement_cost(p, p.statements[static_cast<std::size_t>(i)], lane);
     for (const int i : w.needed)
-      if (!contains(w.sinks, i)) cost += statement_cost(p, p.statements[static_cast<std::size_t>(i)], lane);
+      if (!contains(w.sinks, i)) cost += times * statement_cost(p, p.statements[static_cast<std::size_t>(i)], lane);
   }
   return cost;
 }
