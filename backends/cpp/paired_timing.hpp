@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ struct trusted_leg {
 };
 
 struct timing_plan {
+  /// The reference, which has the last word where the timed baseline and the candidate differ: a baseline errs as well. Asked for then
+  /// only.
+  std::function<result<trusted_leg>()> arbiter;
   int batch = 1;                            ///< calls per outside measurement, each on its own set
   bool warm = false;                        ///< an untimed call on old contents first, so that caches hold what they would in a loop
   double timeout_s = 60;                    ///< per batch
@@ -67,6 +71,8 @@ class paired_timing {
   static void fill_outputs(const std::vector<kernel_buffers*>& sets, harness::poison pattern, std::uint64_t where);
   [[nodiscard]] result<check_result> pair(bool candidate_first, bool may_leave_out, harness::timing_block& out);
   [[nodiscard]] result<check_result> judge(harness::poison pattern);
+  /// What the reference says of `got`, which was computed from the inputs of `same`.
+  [[nodiscard]] result<check_result> ask_arbiter(kernel_buffers& got, const kernel_buffers& same, harness::poison pattern);
   /// Now and then a pair that does not count, with an unusual renewal of the contents, and more of them while they raise a suspicion.
   [[nodiscard]] result<check_result> surprise();
   [[nodiscard]] double per_call(const harness::call_result& call, kernel_process& process) const;

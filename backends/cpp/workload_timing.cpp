@@ -273,6 +273,11 @@ result<workload_measurement> measure_workload(workbench& bench, workload_state& 
     if (auto sampled = refresh_baseline(bench, w); !sampled) return tl::unexpected(sampled.error());
   }
   timing_plan plan = plan_for(bench, w, *candidate_ns, *trusted);
+  plan.arbiter = [&bench, &w]() -> result<trusted_leg> {
+    auto reference = reference_leg(bench, w);
+    if (!reference) return tl::unexpected(reference.error());
+    return reference->leg;
+  };
   harness::kept_answers kept;
   plan.kept = &kept;
   plan.samples_outputs = limits.samples_outputs;
