@@ -7,7 +7,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import contractions, losses, norms, pointwise, reductions, views, windows  # noqa: F401,E401  (they register their lowerings)
 from graph import Graph
-from registry import LOWERINGS, Call
+from registry import LOWERINGS, SHAPED, Call
 from rewrites import remember, rewritten
 from values import Refusal, Value
 
@@ -128,9 +128,10 @@ class Recorder(TorchFunctionMode):
             return self.moved(func(*args, **self.placed(func, name, kwargs)))
         if kwargs.get("out") is not None:
             raise Refusal("an 'out' argument", self.graph.line)
+        run = SHAPED.get(name, func) if self.device == "meta" else func
         self.inside += 1
         try:
-            result = func(*args, **self.placed(func, name, kwargs))
+            result = run(*args, **self.placed(func, name, kwargs))
         finally:
             self.inside -= 1
         target = args[0] if name == "__setitem__" else result

@@ -19,6 +19,9 @@ class InFloat64(TorchFunctionMode):
         wide = lambda a: torch.float64 if isinstance(a, torch.dtype) and a.is_floating_point else a
         args = tuple(wide(a) for a in args)
         kwargs = {k: wide(v) for k, v in kwargs.items()}
+        if name == "cdist":  # a product of matrices instead would round differences away
+            kwargs["compute_mode"] = "donot_use_mm_for_euclid_dist"
+            args = args[:3]
         if name in ("float", "half", "bfloat16") and args and isinstance(args[0], torch.Tensor):
             return args[0].double()
         return func(*args, **kwargs)
