@@ -78,6 +78,8 @@ def one(source, overrides, document, kind, number):
                     fresh = fresh.clamp(-3, 3)
                     if "var" in entry["key"].split(".")[-1]:
                         fresh = fresh.abs() + 0.1
+                if entry.get("init", {}).get("kind") == "sorted":
+                    fresh = fresh.sort(-1).values
                 tensor.copy_(fresh)
             taken.append(packed(tensor))
         before = [g.clone() if isinstance(g, torch.Tensor) else g for g in given]
