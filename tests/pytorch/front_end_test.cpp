@@ -121,6 +121,7 @@ TEST_CASE("what can't become a problem is refused with its place") {
       {"live_dropout", {":10: ", "live randomness", "p = 0.2"}},
       {"missing_package", {":2: ", "imports 'numpyro', which is not here"}},
       {"moves_to_cuda", {":6: ", "CUDA"}},
+      {"nearest_at_grid", {":7: ", "'grid_sample'", "'nearest'"}},
       {"needs_cuda", {":10: ", "asks for the device 'cuda'"}},
       {"no_inputs", {"has no 'get_inputs'"}},
       {"no_lowering", {":7: ", "linalg_inv", "no lowering"}},

@@ -5,7 +5,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import contractions, losses, norms, pointwise, reductions, tables, views, windows  # noqa: F401,E401  (they register their lowerings)
+import columns, contractions, losses, norms, pointwise, reductions, resampling, tables, views, windows  # noqa: F401,E401  (they register their lowerings)
 from graph import Graph
 from registry import LOWERINGS, SHAPED, Call
 from rewrites import remember, rewritten
