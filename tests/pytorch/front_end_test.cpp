@@ -108,7 +108,9 @@ TEST_CASE("every family of operators is traced to what the module computes") {
 TEST_CASE("what can't become a problem is refused with its place") {
   if (no_pytorch()) return;
   const std::map<std::string, std::vector<std::string>> expected = {
+      {"bags_by_offsets", {":10: ", "'embedding_bag'", "offsets"}},
       {"changes_with_calls", {":9: ", "called again"}},
+      {"classes_unknown", {":7: ", "'one_hot'", "num_classes"}},
       {"depends_on_values", {":6: ", "'__bool__' reads a tensor's elements"}},
       {"eats_memory", {":3: ", "more memory"}},
       {"exits", {":5: ", "ends the program"}},
@@ -119,6 +121,7 @@ TEST_CASE("what can't become a problem is refused with its place") {
       {"live_dropout", {":10: ", "live randomness", "p = 0.2"}},
       {"missing_package", {":2: ", "imports 'numpyro', which is not here"}},
       {"moves_to_cuda", {":6: ", "CUDA"}},
+      {"nearest_at_grid", {":7: ", "'grid_sample'", "'nearest'"}},
       {"needs_cuda", {":10: ", "asks for the device 'cuda'"}},
       {"no_inputs", {"has no 'get_inputs'"}},
       {"no_lowering", {":7: ", "linalg_inv", "no lowering"}},

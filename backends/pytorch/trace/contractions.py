@@ -1,7 +1,7 @@
-"""Matrix products, linear layers, einsum, attention."""
+"""Matrix products, linear layers, einsum, distances of all pairs, attention."""
 import math
 
-from registry import lowers
+from registry import lowers, shaped
 from values import Refusal, Value, Var, number_text
 from views import permuted, squeeze_to, transpose
 
@@ -126,6 +126,32 @@ def tensordot(c, a, b, dims=2, out=None):
         dims = (list(range(a.rank - dims, a.rank)), list(range(dims)))
     left, right = [d % a.rank for d in dims[0]], [d % b.rank for d in dims[1]]
     return product(c, a, b, [], [], [d for d in range(a.rank) if d not in left], [d for d in range(b.rank) if d not in right], list(zip(left, right)))
+
+
+@shaped("cdist")
+def cdist_result(a, b, *ignored, **more):
+    import torch
+    return a.new_empty([*torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-2]])
+
+
+@lowers("cdist", "_cdist_forward", "_euclidean_dist")
+def cdist(c, a, b, p=2.0, compute_mode=None):
+    g = c.graph
+    at_a, at_b = [[Var(n) for n in d] for d in a.dims], [[Var(n) for n in d] for d in b.dims]
+    batch = []
+    for k in range(3, len(c.shape) + 1):
+        loops = g.loops(*[v.dims[-k] for v in (a, b) if k <= v.rank and v.dims[-k]])
+        for v, at in ((a, at_a), (b, at_b)):
+            if k <= v.rank:
+                at[-k] = loops if v.dims[-k] else []
+        batch.insert(0, loops)
+    at_a[-1] = at_b[-1] = bound = g.loops(*[v.dims[-1] for v in (a, b)])
+    difference = f"{g.real(a, at_a)} - {g.real(b, at_b)}"
+    n = number_text(float(p))
+    forms = {0: ("sum", f"f32({difference} != 0)", "{}"), 1: ("sum", f"abs({difference})", "{}"), 2: ("sum", f"({difference}) * ({difference})", "sqrt({})"),
+             math.inf: ("max", f"abs({difference})", "{}")}
+    reducer, body, finish = forms.get(p, ("sum", f"pow(abs({difference}), {n})", f"pow({{}}, 1.0 / {n})"))
+    return g.emit([*batch, at_a[-2], at_b[-2]], finish.format(g.over(reducer, bound, body)), c.dtype, bound)
 
 
 @lowers("scaled_dot_product_attention", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention_for_cpu")

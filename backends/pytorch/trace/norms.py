@@ -1,5 +1,5 @@
-"""Normalisation layers."""
-from registry import lowers
+"""Normalisation layers, and weights that are normalised."""
+from registry import lowers, shaped
 from reductions import extents, grouped, listed
 from values import Refusal, Value, Var, number_text
 
@@ -111,3 +111,19 @@ def local_response_norm(c, x, size, alpha=1e-4, beta=0.75, k=1.0):
     around = g.real(x, [loops[0], Affine.of(loops[1][0]) + Affine.of(w) + -(size // 2)] + loops[2:])
     text = f"{g.real(x, loops)} / pow({number_text(k)} + {number_text(alpha)} * {g.over('sum', [w], f'{around} * {around}')} / {size}, {number_text(beta)})"
     return g.emit(loops, text, c.dtype, [w])
+
+
+@shaped("_weight_norm")
+def weight_norm_result(v, scale, dim=0):
+    return v.new_empty(v.shape)
+
+
+@lowers("_weight_norm", "_weight_norm_interface")
+def weight_norm(c, v, scale, dim=0):
+    """A direction with its length (over all dimensions but one, or over all) replaced by `scale`."""
+    from pointwise import combined
+    from reductions import reduced
+    dims = [d for d in range(v.rank) if dim == -1 or d != dim]
+    length = reduced(c, v, dims, "sum", lambda t: f"{t} * {t}", lambda t: f"sqrt({t})", keepdim=True)
+    made = combined(c, [v, scale, length], lambda a, b, n: f"{a} * ({b} / {n})", shape=v.shape)
+    return made if len(c.results) == 1 else [made, length]

@@ -5,9 +5,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-import contractions, losses, norms, pointwise, reductions, views, windows  # noqa: F401,E401  (they register their lowerings)
+import columns, contractions, losses, norms, pointwise, reductions, resampling, tables, views, windows  # noqa: F401,E401  (they register their lowerings)
 from graph import Graph
-from registry import LOWERINGS, Call
+from registry import LOWERINGS, SHAPED, Call
 from rewrites import remember, rewritten
 from values import Refusal, Value
 
@@ -96,6 +96,8 @@ class Recorder(TorchFunctionMode):
         if not self.in_forward:
             return self.outside(func, name, args, kwargs)
         self.refuse_looks(name, args, kwargs)
+        if name == "tensor" and not any(True for _ in tensors_in((args, kwargs))):
+            return self.written(func, args, kwargs)
         if name in LOWERINGS:
             return self.lowered(func, name, args, kwargs, isinstance(func, type(torch.add)), type(func).__name__ in ("method_descriptor", "wrapper_descriptor"))
         return func(*args, **kwargs)  # followed by the operators that it is made of
@@ -128,9 +130,10 @@ class Recorder(TorchFunctionMode):
             return self.moved(func(*args, **self.placed(func, name, kwargs)))
         if kwargs.get("out") is not None:
             raise Refusal("an 'out' argument", self.graph.line)
+        run = SHAPED.get(name, func) if self.device == "meta" else func
         self.inside += 1
         try:
-            result = func(*args, **self.placed(func, name, kwargs))
+            result = run(*args, **self.placed(func, name, kwargs))
         finally:
             self.inside -= 1
         target = args[0] if name == "__setitem__" else result
@@ -156,6 +159,20 @@ class Recorder(TorchFunctionMode):
         made = made if isinstance(made, (tuple, list)) else [made]
         for tensor, value in zip(results, made):
             self.bind(tensor, value)
+        return result
+
+    def written(self, func, args, kwargs):
+        """A tensor that forward writes out as numbers."""
+        self.graph.op = "tensor"
+        self.inside += 1
+        try:
+            result = func(*args, **kwargs)
+            # The numbers as they stand in the file: rounding to a narrower type is no part of what a module means.
+            numbers = (func(*args, **{**kwargs, "dtype": torch.float64}) if result.is_floating_point() else result).reshape(-1).tolist()
+            result = result.to(self.device)
+        finally:
+            self.inside -= 1
+        self.bind(result, tables.written(Call(self.graph, [result]), numbers))
         return result
 
     def placed(self, func, name, kwargs):

@@ -2,7 +2,7 @@
 from math import prod
 
 import torch
-from registry import lowers
+from registry import lowers, shaped
 from values import Refusal, Value, Var, number_text
 
 
@@ -268,6 +268,17 @@ lowers("cummax")(running("cummax"))
 lowers("cummin")(running("cummin"))
 
 
-@lowers("logcumsumexp")
+@shaped("logcumsumexp")
+def logcumsumexp_result(x, dim):
+    return x.new_empty(x.shape)
+
+
+@lowers("logcumsumexp", "_logcumsumexp")
 def logcumsumexp(c, x, dim):
-    raise Refusal("a running log of sums of exponentials")
+    from pointwise import combined
+    dim %= max(1, x.rank)
+    if not x.dims or not x.dims[dim]:
+        return x
+    top = reduced(c, x, [dim], "max", keepdim=True)
+    shares = combined(c, [x, top], lambda a, b: f"exp({a} - {b})", shape=x.shape)
+    return combined(c, [scan("cumsum")(c, shares, dim), top], lambda a, b: f"log({a}) + {b}", shape=x.shape)

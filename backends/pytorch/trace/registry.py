@@ -1,12 +1,21 @@
 """Which function lowers which operator, by name. Names of functions, methods and aten operators share one table."""
 
 LOWERINGS = {}
+SHAPED = {}  # operators that need elements to run: functions of the same arguments that give an empty result
 
 
 def lowers(*names):
     def register(function):
         for name in names:
             LOWERINGS[name] = function
+        return function
+    return register
+
+
+def shaped(*names):
+    def register(function):
+        for name in names:
+            SHAPED[name] = function
         return function
     return register
 

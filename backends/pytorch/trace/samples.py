@@ -19,6 +19,9 @@ class InFloat64(TorchFunctionMode):
         wide = lambda a: torch.float64 if isinstance(a, torch.dtype) and a.is_floating_point else a
         args = tuple(wide(a) for a in args)
         kwargs = {k: wide(v) for k, v in kwargs.items()}
+        if name == "cdist":  # a product of matrices instead would round differences away
+            kwargs["compute_mode"] = "donot_use_mm_for_euclid_dist"
+            args = args[:3]
         if name in ("float", "half", "bfloat16") and args and isinstance(args[0], torch.Tensor):
             return args[0].double()
         return func(*args, **kwargs)
@@ -75,6 +78,8 @@ def one(source, overrides, document, kind, number):
                     fresh = fresh.clamp(-3, 3)
                     if "var" in entry["key"].split(".")[-1]:
                         fresh = fresh.abs() + 0.1
+                if entry.get("init", {}).get("kind") == "sorted":
+                    fresh = fresh.sort(-1).values
                 tensor.copy_(fresh)
             taken.append(packed(tensor))
         before = [g.clone() if isinstance(g, torch.Tensor) else g for g in given]

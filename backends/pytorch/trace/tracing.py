@@ -174,12 +174,19 @@ class Tracing:
         for base, role, key, tensor in kept:
             entry = {"name": base.name, "shape": base.shape, "dtype": dtype_name(base.dtype), "role": role, "key": key, **pad_of(base)}
             init = of(self.recorder.inits, tensor)
+            if base.sorted:
+                init = in_order(init, tensor)
             if init:
                 entry["init"] = init
             inputs.append(entry)
         return {"inputs": inputs, "outputs": described, "intermediates": intermediates, "nodes": nodes, "arguments": arguments, "container": container,
                 "training": bool(model.training), 
                 "rewrites": [{"rule": r["rule"], "line": r["line"]} for r in g.rewrites if r["value"].base is not None and id(r["value"].base) in live], "work": sum(s.work() for s in statements), "read_arguments": [e[0].name for e in kept if id(e[0]) in live]}
+
+
+def in_order(init, tensor):
+    of = init or ({"kind": "normal", "mean": 0.0, "std": 1.0} if tensor.is_floating_point() else {"kind": "integers", "lo": -128, "hi": 127})
+    return {"kind": "sorted", "of": of}
 
 
 def pad_of(base):

@@ -86,6 +86,7 @@ class Base:
         self.pad = None
         self.units = None  # outputs: where dimensions of extent 1 stand, None elsewhere
         self.writer = None
+        self.sorted = False  # inputs: along the last dimension, whatever they are filled with
 
 
 class Value:

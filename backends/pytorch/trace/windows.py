@@ -1,9 +1,9 @@
 """Convolutions, transposed convolutions and pooling."""
-from math import ceil, prod
+from math import ceil
 
 import torch
 from registry import lowers
-from values import Affine, Refusal, Value, Var, number_text, reshaped
+from values import Affine, Refusal, Var, number_text
 
 
 def tuple_of(value, count):
@@ -320,7 +320,8 @@ def adaptive(c, x, n, out, sizes, reducer, mean, pad):
         count = grouped(extents(x, dims))
         return reduced(c, x, dims, reducer, finish=(lambda t: f"{t} / {count}") if mean else (lambda t: t), keepdim=True)
     if any(s % o for s, o in zip(sizes, out)):
-        raise Refusal("adaptive pooling to a size that doesn't divide the input's")
+        from resampling import uneven
+        return uneven(c, x, n, reducer)
     kernel = [s // o for s, o in zip(sizes, out)]
     factors = " * ".join(str(k) for k in kernel)
     return pooled(c, x, n, kernel, kernel, [0] * n, [1] * n, pad, lambda e, w, f, v: g.over(reducer, w, e) + (f" / ({factors})" if mean else ""))
@@ -333,26 +334,6 @@ def lp_pool(c, x, norm_type, kernel_size, stride=None, ceil_mode=False):
     p = number_text(float(norm_type))
     return pooled(c, x, n, kernel, kernel if stride is None else tuple_of(stride, n), [0] * n, [1] * n, 0,
                   lambda e, w, f, v: f"pow({c.graph.over('sum', w, f'pow(max({e}, 0), {p})')}, 1.0 / {p})")
-
-
-@lowers("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "interpolate", "upsample")
-def upsample(c, x, *args, mode="nearest", **more):
-    if mode != "nearest":
-        raise Refusal(f"interpolation of mode '{mode}'")
-    n = x.rank - 2
-    for d in range(2, x.rank):
-        if c.shape[d] % x.shape[d]:
-            raise Refusal("upsampling by a factor that is no integer")
-        x = c.graph.single(x, d)
-    dims, mapping, old, new = [], {}, 0, 0
-    for d, atoms in enumerate(x.dims):
-        for _ in atoms:
-            mapping[old] = Affine({new: 1})
-            old, new = old + 1, new + 1
-        factor = c.shape[d] // x.shape[d]
-        new += factor > 1
-        dims.append(atoms + (factor,))
-    return x.with_view(dims, mapping)
 
 
 @lowers("pixel_shuffle")
@@ -379,27 +360,3 @@ def channel_shuffle(c, x, groups):
     split = g.reshape(x, [x.shape[0], groups, x.shape[1] // groups] + x.shape[2:])
     from views import transpose
     return g.reshape(transpose(c, split, 1, 2), c.shape)
-
-
-@lowers("unfold", "im2col")
-def unfold(c, x, *args, **more):
-    if c.is_method:  # Tensor.unfold(dimension, size, step): sliding windows along one dimension
-        dim, size, step = args
-        dim %= x.rank
-        x = c.graph.single(x, dim)
-        dims, mapping, old, new = [], {}, 0, 0
-        last = sum(len(d) for d in x.dims)
-        count = (x.shape[dim] - size) // step + 1
-        tail = last + (count > 1) - len(x.dims[dim])
-        for d, atoms in enumerate(x.dims):
-            for _ in atoms:
-                if d == dim:
-                    mapping[old] = Affine({k: v for k, v in (((new if count > 1 else None), step), ((tail if size > 1 else None), 1)) if k is not None})
-                    new += count > 1
-                else:
-                    mapping[old] = Affine({new: 1})
-                    new += 1
-                old += 1
-            dims.append((count,) if d == dim else atoms)
-        return x.with_view(dims + [(size,)], mapping)
-    raise Refusal("columns of windows (unfold)")

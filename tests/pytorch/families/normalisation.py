@@ -23,14 +23,22 @@ class Model(nn.Module):
         self.layer2 = nn.LayerNorm((4, 7), eps=1e-3)
         self.local = nn.LocalResponseNorm(3)
         self.conv = nn.Conv2d(channels, channels, 3, padding=1)
+        self.weighted = torch.nn.utils.weight_norm(nn.Conv2d(channels, 4, 3))
+        self.columns = torch.nn.utils.weight_norm(nn.Linear(channels, 5), dim=1)
+        self.overall = torch.nn.utils.weight_norm(nn.Linear(channels, 5), dim=None)
+        parametrizations = getattr(torch.nn.utils, "parametrizations", None)
+        self.parametrized = parametrizations.weight_norm(nn.Linear(channels, 5)) if hasattr(parametrizations, "weight_norm") else None
 
     def forward(self, x, rows):
         rms = torch.sqrt(torch.mean(x**2, dim=1, keepdim=True) + 1e-5)
-        return {
+        out = {
             "batch": self.batch(x), "batch1": self.batch1(rows), "plain": self.plain(x), "frozen": self.frozen(x), "instance": self.instance(x), "instance_affine": self.instance_affine(x), "group": self.group(x),
             "one_group": self.one_group(x), "each": self.each(x), "group_rows": self.group(rows), "layer": self.layer(x), "layer2": self.layer2(x), "rms": x / rms, "conv_norm": F.relu(self.group(self.conv(x))), "local": self.local(x),
-            "norm_conv": self.conv(self.batch(x)),
+            "norm_conv": self.conv(self.batch(x)), "weight_norm": self.weighted(x), "weight_norm_columns": self.columns(rows), "weight_norm_all": self.overall(rows),
         }
+        if self.parametrized is not None:
+            out["parametrized"] = self.parametrized(rows)
+        return out
 
 
 def get_inputs():
