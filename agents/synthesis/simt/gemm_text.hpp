@@ -16,8 +16,8 @@ extern const std::string_view gemm_pack_text;            ///< an operand where t
 extern const std::string_view gemm_kernel_text;
 extern const std::string_view gemm_producer_text;  ///< the warpgroup that fetches by the copy engine
 // Flattened products:
-extern const std::string_view gemm_gather_text;           ///< tiles by addresses of several indices
-extern const std::string_view gemm_pack_flat_text;        ///< an operand with its contiguous depth innermost
+extern const std::string_view gemm_gather_text;     ///< tiles by addresses of several indices
+extern const std::string_view gemm_pack_flat_text;  ///< an operand with its contiguous depth innermost
 extern const std::string_view gemm_unsplittable_flat_text;
 extern const std::string_view gemm_sums_plain_text, gemm_sums_promoted_text;  ///< the loop over the depth
 extern const std::string_view gemm_stream_text, gemm_fix_up_text;             ///< stream-K: stretches of work; sums of a tile's parts
