@@ -170,10 +170,15 @@ class splitter {
         const index_expression& p = e.indices[d];
         if (sole_index(p) >= 0)
           changed = tie(dimension, indices_[i][static_cast<std::size_t>(sole_index(p))]) || changed;
-        else if (takes_apart(p) || !dimension.empty())
+        else if (takes_apart(p) || !dimension.empty() || has_cuts(p, indices_[i]))
           changed = cut_at(dimension, extent, s, p, indices_[i]) || changed;
       });
     }
+  }
+
+  static bool has_cuts(const index_expression& p, const std::vector<cuts>& indices) {
+    return std::any_of(p.terms.begin(), p.terms.end(),
+                       [&](const affine_term& t) { return !indices[static_cast<std::size_t>(t.index)].empty(); });
   }
 
   static bool tie(cuts& a, cuts& b) {

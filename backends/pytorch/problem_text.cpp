@@ -63,6 +63,11 @@ std::string init_text(const json& init, const std::string& dtype) {
     if (dtype == "bool") return fmt::format("{{ kind = \"constant\", value = {} }}", init.at("value").get<double>() != 0);
     return fmt::format("{{ kind = \"constant\", value = {} }}", value("value"));
   }
+  if (kind == "sorted") {
+    std::string of = init_text(init.at("of"), dtype);
+    if (of.empty() && real) of = "{ kind = \"normal\" }";
+    return of.empty() ? "" : fmt::format("{{ kind = \"sorted\", of = {} }}", of);
+  }
   return "";
 }
 

@@ -103,6 +103,16 @@ TEST_CASE("what stays whole") {
   unchanged(small_problem("B=3", "in x f32[B,48]\nout y f32[B,24]\n", "y[b, i] = x[b, i + 0] * x[b, i + 24]"), "x", 2);
 }
 
+TEST_CASE("a slice by an index that is split is split as well, or keeps it whole") {
+  const auto with = [](const char* extent, const char* from) {
+    return small_problem("B=3", std::string("in x f32[B,48]\nin w f32[B,") + extent + "]\nout y f32[B,6,8]\nout z f32[B,48]\n",
+                         std::string("y[b, i, j] = x[b, 8*i + j]\nz[b, k] = x[b, k] * w[b, k + ") + from + "]");
+  };
+  CHECK(texts(with("96", "48")) == lines{"y[b,i,j] = x[b,i,j]", "z[b,k1,k2] = x[b,k1,k2] * w[b,1,k1,k2]"});
+  CHECK(literals(with("100", "24"), "x").size() == 2);
+  CHECK(literals(with("96", "20"), "x").size() == 2);
+}
+
 TEST_CASE("two ways to take a dimension apart that go together make three parts") {
   const problem p = small_problem("B=3", "in x f32[B,48]\nout y f32[B,6,8]\nout z f32[B,3,16]\n",
                                   "y[b, i, j] = x[b, 8*i + j]\nz[b, k, l] = x[b, 16*k + l]");

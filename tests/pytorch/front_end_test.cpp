@@ -211,6 +211,21 @@ TEST_CASE("the problem made from a module is a problem file like any other") {
   CHECK(again->hash == made.task.hash);
 }
 
+TEST_CASE("borders that are searched are sorted in the problem, as they are in the module's inputs") {
+  if (no_pytorch()) return;
+  const problem task = traced(folder / "families/lookups.py").task;
+  const auto init_of = [&](const std::string& name) {
+    const auto found = std::find_if(task.tensors.begin(), task.tensors.end(), [&](const tensor_declaration& t) { return t.name == name; });
+    REQUIRE(found != task.tensors.end());
+    return found->init;
+  };
+  for (const char* borders : {"edges", "line"}) {
+    CHECK(init_of(borders).which == init_spec::kind::sorted);
+    CHECK(init_of(borders).of.front().which == init_spec::kind::normal);
+  }
+  CHECK(init_of("x").which == init_spec::kind::normal);
+}
+
 TEST_CASE("what a module prints is no part of its trace") {
   if (no_pytorch()) return;
   const written_module module(std::string("print('x' * 100, '\\n' * 8000000)\n") + linear_softmax);
