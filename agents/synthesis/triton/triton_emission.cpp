@@ -21,7 +21,7 @@ bool means_something(const std::string& name) {
       "int",     "max",    "min",     "range",   "print",    "torch",   "triton",  "tl",         "launch",    "inputs",  "outputs",  "stream",
       "index",   "row",    "column",  "inside",  "live",     "start",   "program", "programs",   "element",   "elements", "rows",    "columns",
       "batch",   "first",  "width",   "height",  "left",     "right",   "step",    "ROWS",       "BLOCK",     "BLOCK_M", "BLOCK_N",  "BLOCK_K",
-      "BAND",    "STAGES", "tile",    "tiles_m", "tiles_n",  "tile_m",  "tile_n",  "row_inside", "column_inside", "step_inside", "part", "height"};
+      "BAND",    "STAGES", "TOTAL", "total", "PARTS", "index", "step", "tile",    "tiles_m", "tiles_n",  "tile_m",  "tile_n",  "row_inside", "column_inside", "step_inside", "part", "height"};
   return names.contains(name);
 }
 

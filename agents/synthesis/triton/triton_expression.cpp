@@ -225,6 +225,7 @@ std::string tile_expression::store(const std::string& value, value_class type) c
   const std::string mask = tile_.mask(axes), pointer = fmt::format("{} + {}", target.name, linear(target, positions));
   std::string stored = value;
   if (target.type == dtype::f8e4m3) stored = fmt::format("ks_to_f8({}.to(tl.float32))", value);
+  if (target.type == dtype::f8e5m2) stored = fmt::format("{}.to(tl.float32)", value);
   if (is_integer(target.type) && type == value_class::boolean) stored = fmt::format("{}.to({})", value, triton_type(target.type));
   return fmt::format("tl.store({}, {}{})", pointer, stored, mask.empty() ? "" : ", mask=" + mask);
 }
@@ -234,6 +235,7 @@ std::string tile_expression::rounded(const std::string& value, value_class from,
   if (is_integer(to)) return to == dtype::i64 ? fmt::format("{}.to(tl.int64)", value) : fmt::format("{}.to({}).to(tl.int64)", value, triton_type(to));
   if (to == dtype::f64 || (to == dtype::f32 && !wide_)) return from == value_class::real ? value : fmt::format("{}.to({})", value, real_type());
   if (to == dtype::f8e4m3) return fmt::format("ks_to_f8({}.to(tl.float32)).to({})", value, real_type());
+  if (to == dtype::f8e5m2) return fmt::format("{}.to(tl.float32).to(tl.float8e5).to({})", value, real_type());
   return fmt::format("{}.to({}).to({})", value, triton_type(to), real_type());
 }
 
@@ -354,7 +356,10 @@ tile_expression::piece tile_expression::render_comparison(const expression& e) c
   };
   piece a = side(left), b = side(right);
   if (a.constant && b.constant) a = as_tensor(a);
-  return {fmt::format("{} {} {}", a.inside(op.binds + 1), op.symbol, b.inside(op.binds + 1)), value_class::boolean, op.binds};
+  const std::string text = fmt::format("{} {} {}", a.inside(op.binds + 1), op.symbol, b.inside(op.binds + 1));
+  // Triton's interpreter takes a scalar comparison of reals for a real where it meets a tile.
+  const bool scalar = real && (axes_of(left) | axes_of(right)) == along_nothing;
+  return {scalar ? fmt::format("({}).to(tl.int32) != 0", text) : text, value_class::boolean, op.binds};
 }
 
 tile_expression::piece tile_expression::render_infix(const expression& e, value_class type) const {
@@ -386,8 +391,8 @@ tile_expression::piece tile_expression::render_call(const expression& e) const {
       const bool real = number == value_class::real, larger = e.op == operation::maximum;
       piece a = argument(e.arguments[0], number), b = argument(e.arguments[1], number);
       if (a.constant && b.constant) a = as_tensor(a);
-      const char* function = real ? (larger ? "ks_max" : "ks_min") : (larger ? "tl.maximum" : "tl.minimum");
-      return {fmt::format("{}({}, {})", function, a.text, b.text), number};
+      return {fmt::format("{}({}, {}{})", larger ? "tl.maximum" : "tl.minimum", a.text, b.text, real ? ", propagate_nan=tl.PropagateNan.ALL" : ""),
+              number};
     }
     case operation::logical_not:
       return {"~" + as_tensor(render_as(e.arguments[0], value_class::boolean)).inside(binds_unary), e.type, binds_unary};

@@ -87,8 +87,7 @@ def ks_cube(x):
       {"ks_pow", R"(@triton.jit
 def ks_pow(x, y):
     # In double, because the exponent multiplies the logarithm's error.
-    base = x.to(tl.float64)
-    exponent = y.to(tl.float64)
+    base, exponent = tl.broadcast(x.to(tl.float64), y.to(tl.float64))
     size = tl.exp(exponent * tl.log(tl.abs(base)))
     whole = tl.floor(exponent) == exponent
     odd = whole & (tl.floor(exponent * 0.5) * 2.0 != exponent)

@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 
 namespace kernsmith::agents::triton {
+namespace {
+
+constexpr const char* propagate_nan = ", propagate_nan=tl.PropagateNan.ALL";
+
+}  // namespace
 
 value_class accumulation::taken() const {
   if (reducer_ == reduction::any || reducer_ == reduction::all) return value_class::boolean;
@@ -54,9 +59,9 @@ std::string accumulation::merged(const std::string& into, const std::string& val
     case reduction::prod:
       return fmt::format("{} * {}", into, value);
     case reduction::max:
-      return fmt::format("{}({}, {})", real ? "ks_max" : "tl.maximum", into, value);
+      return fmt::format("tl.maximum({}, {}{})", into, value, real ? propagate_nan : "");
     case reduction::min:
-      return fmt::format("{}({}, {})", real ? "ks_min" : "tl.minimum", into, value);
+      return fmt::format("tl.minimum({}, {}{})", into, value, real ? propagate_nan : "");
     case reduction::any:
       return fmt::format("{} | {}", into, value);
     case reduction::all:
