@@ -116,9 +116,11 @@ TEST_CASE("Triton: operands of products") {
   CHECK(has(source_of(example("linear_gelu")), "left = tl.load("));
   CHECK_FALSE(has(source_of(example("linear_gelu")), "left = tl.load(x + (m * K + k), mask=row_inside & step_inside, other=0.0).to("));
   CHECK(has(source_of(example("int8_matmul")), "TOTAL=tl.int32 if K < 2**17 else tl.int64"));
-  const problem mixed = small_problem("M=20 N=20 K=20", "in a f32[M,K]\nin b bf16[K,N]\nout c f32[M,N]", "c[m,n] = sum(k: a[m,k] * b[k,n])");
+  const problem mixed =
+      small_problem("M=20 N=20 K=20", "in a f32[M,K]\nin b bf16[K,N]\nout c f32[M,N]", "c[m,n] = sum(k: a[m,k] * b[k,n])");
   CHECK(has(source_of(mixed), ".to(tl.float32)"));
-  const problem doubles = small_problem("M=20 N=20 K=20", "in a f64[M,K]\nin b f64[K,N]\nout c f64[M,N]", "c[m,n] = sum(k: a[m,k] * b[k,n])");
+  const problem doubles =
+      small_problem("M=20 N=20 K=20", "in a f64[M,K]\nin b f64[K,N]\nout c f64[M,N]", "c[m,n] = sum(k: a[m,k] * b[k,n])");
   CHECK(has(source_of(doubles), "total = tl.zeros((BLOCK_M, BLOCK_N), tl.float64)"));
   // Beyond the end of what is summed over, exp(0) would be 1.
   const problem prologue =
@@ -146,11 +148,11 @@ TEST_CASE("Triton: intermediates between groups are made once for each shape") {
 }
 
 TEST_CASE("Triton: names that mean something in Python") {
-  const problem p = small_problem("lambda=5 BLOCK=7", "in tl f32[lambda,BLOCK]\nin index f32[BLOCK]\nout launch f32[lambda,BLOCK]",
-                                  "launch[row,in] = tl[row,in] * index[in]");
+  const problem p = small_problem("lambda=5 BLOCK=7", "in tl f32[lambda,BLOCK]\nin index f32[BLOCK]\nout pass f32[lambda,BLOCK]",
+                                  "pass[row,in] = tl[row,in] * index[in]");
   const std::string source = source_of(p);
   CHECK(has(source, "[tl_, index_] = inputs"));
-  CHECK(has(source, "[launch_] = outputs"));
+  CHECK(has(source, "[pass_] = outputs"));
   CHECK_FALSE(has(source, "lambda,"));
 }
 
@@ -161,7 +163,7 @@ TEST_CASE("Triton: positions take 64 bits where 32 don't hold them") {
 }
 
 TEST_CASE("Triton: an axis that no shape tells") {
-  const std::string text = R"(name = "told"
+  const std::string text = R"toml(name = "told"
 [axes]
 B = 4
 R = 3
@@ -174,7 +176,7 @@ shape = ["B"]
 dtype = "f32"
 [definition]
 text = "y[b] = sum(r < R: x[b + r])"
-)";
+)toml";
   // One value in all workloads will do.
   CHECK(has(source_of(problem_from(text)), "R = 3"));
   const problem p = problem_from(text + "[[workloads]]\naxes = { B = 4, R = 3 }\n[[workloads]]\naxes = { B = 4, R = 2 }\n");

@@ -1,5 +1,6 @@
-// emit_rules problem.toml out.cu|out.hip|out.py [architecture=sm_80] [decision=value ...]: the source that the rules for CUDA, HIP or Triton
-// write, with the decisions that were asked for and the analytical model's for the rest. For measuring sources without a session around them.
+// emit_rules problem.toml out.cu|out.hip|out.py [architecture=sm_80] [decision=value ...]: the source that the rules for CUDA, HIP or
+// Triton write, with the decisions that were asked for and the analytical model's for the rest. For measuring sources without a session
+// around them.
 #include <fmt/format.h>
 
 #include <cstdio>

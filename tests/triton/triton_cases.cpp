@@ -45,7 +45,9 @@ class value_source {
 
  private:
   double uniform(double lo, double hi) { return std::uniform_real_distribution<double>(lo, hi)(random_); }
-  double integer(std::int64_t lo, std::int64_t hi) { return static_cast<double>(std::uniform_int_distribution<std::int64_t>(lo, hi)(random_)); }
+  double integer(std::int64_t lo, std::int64_t hi) {
+    return static_cast<double>(std::uniform_int_distribution<std::int64_t>(lo, hi)(random_));
+  }
 
   double special() {
     constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -200,6 +202,7 @@ void case_list::add(const problem& p, const std::vector<std::int64_t>& axes, int
       chosen[d.name] = d.values[(d.preferred + static_cast<std::size_t>(mixture) * (2 * k + 1)) % d.values.size()];
       // Interpreted, a program takes milliseconds.
       if (d.name.ends_with(".split")) chosen[d.name] = std::min<std::int64_t>(chosen[d.name], 4);
+      if (d.name.ends_with(".rows")) chosen[d.name] = std::max<std::int64_t>(chosen[d.name], 4);
     }
     add(p, **made, chosen, axes, special_values);
   }
@@ -219,13 +222,15 @@ void case_list::add(const problem& p, const agents::generator& g, const agents::
   std::string inputs, outputs;
   const auto describe = [&](int id) {
     const tensor_declaration& tensor = p.tensors[static_cast<std::size_t>(id)];
-    return fmt::format(R"({{"file": "{}.raw", "dtype": "{}", "shape": [{}]}})", id, name_of(tensor.type), fmt::join(shape_of(tensor, axes), ", "));
+    return fmt::format(R"({{"file": "{}.raw", "dtype": "{}", "shape": [{}]}})", id, name_of(tensor.type),
+                       fmt::join(shape_of(tensor, axes), ", "));
   };
   for (const int id : p.inputs()) {
     bytes raw;
     made.values[static_cast<std::size_t>(id)] =
         fill(raw, p.tensors[static_cast<std::size_t>(id)], axes, 7919 + static_cast<std::uint64_t>(id), special_values);
-    std::ofstream(made.folder / fmt::format("{}.raw", id), std::ios::binary).write(reinterpret_cast<const char*>(raw.data()), static_cast<std::streamsize>(raw.size()));
+    std::ofstream(made.folder / fmt::format("{}.raw", id), std::ios::binary)
+        .write(reinterpret_cast<const char*>(raw.data()), static_cast<std::streamsize>(raw.size()));
     inputs += (inputs.empty() ? "" : ", ") + describe(id);
   }
   for (const int id : p.outputs()) outputs += (outputs.empty() ? "" : ", ") + describe(id);

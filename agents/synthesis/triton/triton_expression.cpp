@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 
 #include "agents/synthesis/expression_tools.hpp"
 
@@ -101,68 +101,6 @@ bool is_number(const expression& e, double value) {
 
 }  // namespace
 
-std::string triton_type(dtype type) {
-  switch (type) {
-    case dtype::f64:
-      return "tl.float64";
-    case dtype::f32:
-      return "tl.float32";
-    case dtype::f16:
-      return "tl.float16";
-    case dtype::bf16:
-      return "tl.bfloat16";
-    case dtype::f8e4m3:
-      return "tl.float8e4nv";
-    case dtype::f8e5m2:
-      return "tl.float8e5";
-    case dtype::i64:
-      return "tl.int64";
-    case dtype::i32:
-      return "tl.int32";
-    case dtype::i16:
-      return "tl.int16";
-    case dtype::i8:
-      return "tl.int8";
-    case dtype::u8:
-      return "tl.uint8";
-    case dtype::boolean:
-      return "tl.int1";
-  }
-  return "tl.float32";
-}
-
-std::string torch_type(dtype type) {
-  switch (type) {
-    case dtype::f8e4m3:
-      return "torch.float8_e4m3fn";
-    case dtype::f8e5m2:
-      return "torch.float8_e5m2";
-    case dtype::boolean:
-      return "torch.bool";
-    default:
-      return "torch." + triton_type(type).substr(3);
-  }
-}
-
-std::string extent_name(const tensor_ir& ir, const dim& d) {
-  return d.axis >= 0 ? at(ir.axes, d.axis).name : std::to_string(d.constant);
-}
-
-std::string real_constant(double value) {
-  if (std::isnan(value)) return "float(\"nan\")";
-  if (std::isinf(value)) return value > 0 ? "float(\"inf\")" : "float(\"-inf\")";
-  std::string text = fmt::format("{}", value);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
-}
-
-std::string tile::mask(tile_axes axes) const {
-  std::string text;
-  for (std::size_t axis = 0; axis < live.size(); ++axis)
-    if ((axes >> axis & 1U) != 0 && !live[axis].empty()) text += (text.empty() ? "" : " & ") + live[axis];
-  return text;
-}
-
 /// Text, its class, how tightly its outermost operator binds; `constant`: a number of Python's, not a tensor.
 struct tile_expression::piece {
   std::string text;
@@ -232,8 +170,10 @@ std::string tile_expression::store(const std::string& value, value_class type) c
 
 std::string tile_expression::rounded(const std::string& value, value_class from, dtype to) const {
   if (to == dtype::boolean) return from == value_class::boolean ? value : value + " != 0";
-  if (is_integer(to)) return to == dtype::i64 ? fmt::format("{}.to(tl.int64)", value) : fmt::format("{}.to({}).to(tl.int64)", value, triton_type(to));
-  if (to == dtype::f64 || (to == dtype::f32 && !wide_)) return from == value_class::real ? value : fmt::format("{}.to({})", value, real_type());
+  if (is_integer(to))
+    return to == dtype::i64 ? fmt::format("{}.to(tl.int64)", value) : fmt::format("{}.to({}).to(tl.int64)", value, triton_type(to));
+  if (to == dtype::f64 || (to == dtype::f32 && !wide_))
+    return from == value_class::real ? value : fmt::format("{}.to({})", value, real_type());
   if (to == dtype::f8e4m3) return fmt::format("ks_to_f8({}.to(tl.float32)).to({})", value, real_type());
   if (to == dtype::f8e5m2) return fmt::format("{}.to(tl.float32).to(tl.float8e5).to({})", value, real_type());
   return fmt::format("{}.to({}).to({})", value, triton_type(to), real_type());
@@ -327,7 +267,8 @@ tile_expression::piece tile_expression::render_cast(const expression& e) const {
   if (by == value_class::integer && e.cast_to == dtype::i64) return render_as(operand, by);
   if (by == value_class::integer) {
     const std::optional<integer_range> range = range_of(ir_.tensors, s_, operand);
-    if (range && static_cast<double>(range->low) >= lowest_value(e.cast_to) && static_cast<double>(range->high) <= -1 - lowest_value(e.cast_to))
+    if (range && static_cast<double>(range->low) >= lowest_value(e.cast_to) &&
+        static_cast<double>(range->high) <= -1 - lowest_value(e.cast_to))
       return render_as(operand, by);
   }
   const int bits = static_cast<int>(size_of(e.cast_to)) * 8;
@@ -340,7 +281,8 @@ tile_expression::piece tile_expression::render_cast(const expression& e) const {
 /// Indices, constants: what is compared without leaving the type of positions.
 bool tile_expression::is_plain_index(int node) const {
   const expression& e = at(s_.nodes, node);
-  return e.kind == expression_kind::index || e.kind == expression_kind::axis || (e.kind == expression_kind::number && e.type == value_class::integer);
+  return e.kind == expression_kind::index || e.kind == expression_kind::axis ||
+         (e.kind == expression_kind::number && e.type == value_class::integer);
 }
 
 tile_expression::piece tile_expression::render_comparison(const expression& e) const {
@@ -391,7 +333,8 @@ tile_expression::piece tile_expression::render_call(const expression& e) const {
       const bool real = number == value_class::real, larger = e.op == operation::maximum;
       piece a = argument(e.arguments[0], number), b = argument(e.arguments[1], number);
       if (a.constant && b.constant) a = as_tensor(a);
-      return {fmt::format("{}({}, {}{})", larger ? "tl.maximum" : "tl.minimum", a.text, b.text, real ? ", propagate_nan=tl.PropagateNan.ALL" : ""),
+      return {fmt::format("{}({}, {}{})", larger ? "tl.maximum" : "tl.minimum", a.text, b.text,
+                          real ? ", propagate_nan=tl.PropagateNan.ALL" : ""),
               number};
     }
     case operation::logical_not:
@@ -399,7 +342,8 @@ tile_expression::piece tile_expression::render_call(const expression& e) const {
     case operation::logical_and:
     case operation::logical_or: {
       const infix op = infix_of(e.op);
-      const piece a = as_tensor(render_as(e.arguments[0], value_class::boolean)), b = as_tensor(render_as(e.arguments[1], value_class::boolean));
+      const piece a = as_tensor(render_as(e.arguments[0], value_class::boolean)),
+                  b = as_tensor(render_as(e.arguments[1], value_class::boolean));
       return {fmt::format("{} {} {}", a.inside(op.binds), op.symbol, b.inside(op.binds + 1)), e.type, op.binds};
     }
     case operation::negate: {

@@ -23,9 +23,9 @@ struct tile_index {
 
 /// What all statements of a kernel have in common while one piece of its code is written.
 struct tile {
-  std::map<int, tile_index> indices;      ///< by variable
-  std::array<std::string, 2> live;        ///< which rows and columns exist; empty: all do
-  std::string extent = "(ROWS, BLOCK)";   ///< shape of a whole tile
+  std::map<int, tile_index> indices;     ///< by variable
+  std::array<std::string, 2> live;       ///< which rows and columns exist; empty: all do
+  std::string extent = "(ROWS, BLOCK)";  ///< shape of a whole tile
   [[nodiscard]] std::string mask(tile_axes axes) const;
 };
 

@@ -13,10 +13,11 @@ result<std::unique_ptr<generator>> make_triton_rules_generator(const problem& p)
   const result<tensor_ir> ir = lower(p);
   if (!ir) return tl::unexpected(ir.error());
   if (const int axis = untold_axis(*ir); axis >= 0)
-    return fail(fault::bad_request,
-                fmt::format("{}: the rules have no Triton kernel: axis {} stands in no shape of an input or output, and a launch in Python is "
-                            "told nothing else; give a tensor that dimension",
-                            p.name, ir->axes[static_cast<std::size_t>(axis)].name));
+    return fail(
+        fault::bad_request,
+        fmt::format("{}: the rules have no Triton kernel: axis {} stands in no shape of an input or output, and a launch in Python is "
+                    "told nothing else; give a tensor that dimension",
+                    p.name, ir->axes[static_cast<std::size_t>(axis)].name));
   grammar_list grammars;
   grammars.push_back(make_product_grammar());
   grammars.push_back(make_row_grammar());

@@ -76,7 +76,9 @@ class plain_writer {
     std::string before;
     for (std::size_t k = elements_.size(); k-- > 0;) {
       const int v = elements_[k];
-      std::string text = before.empty() ? "element" : before.find('*') == std::string::npos ? "element // " + before : "element // (" + before + ")";
+      std::string text = before.empty()                          ? "element"
+                         : before.find('*') == std::string::npos ? "element // " + before
+                                                                 : "element // (" + before + ")";
       if (k > 0) text += " % " + extent(v);
       out_.line(fmt::format("{} = {}", variable(v).name, text));
       tile_.indices[v] = {variable(v).name, along_rows};
@@ -163,7 +165,8 @@ class plain_grammar final : public group_grammar {
   bool accepts(const tensor_ir&, const fusion_group& group) const override { return group.statements.size() == 1; }
 
   std::vector<decision> decisions(const tensor_ir&, const fusion_group& group, const machine_model&) const override {
-    return {numbers(group.name + block_name, {64, 128, 256, 512, 1024}, 256, 1.0, "elements that a program computes, each in a lane of its own"),
+    return {numbers(group.name + block_name, {64, 128, 256, 512, 1024}, 256, 1.0,
+                    "elements that a program computes, each in a lane of its own"),
             numbers(group.name + warps_name, {1, 2, 4, 8}, 4, 1.0, "warps of a program")};
   }
 

@@ -62,8 +62,8 @@ int plain_load(const simt_program& p, int i, const std::vector<int>& factors) {
   while (s.nodes[static_cast<std::size_t>(node)].kind == expression_kind::cast) {
     const expression& e = s.nodes[static_cast<std::size_t>(node)];
     const expression& operand = s.nodes[static_cast<std::size_t>(e.arguments[0])];
-    const bool keeps = e.type == operand.type && (e.cast_to == dtype::f32 || e.cast_to == dtype::f64 || e.cast_to == dtype::i32 ||
-                                                  e.cast_to == dtype::i64);
+    const bool keeps = e.type == operand.type &&
+                       (e.cast_to == dtype::f32 || e.cast_to == dtype::f64 || e.cast_to == dtype::i32 || e.cast_to == dtype::i64);
     if (!keeps) return -1;
     node = e.arguments[0];
   }
@@ -75,7 +75,8 @@ std::optional<dtype> raw_type(const simt_program& p, const product& found) {
   const int a = plain_load(p, found.sum, found.left), b = plain_load(p, found.sum, found.right);
   if (a < 0 || b < 0) return std::nullopt;
   const auto& nodes = p.at(found.sum).nodes;
-  const dtype left = p.tensor(nodes[static_cast<std::size_t>(a)].symbol).type, right = p.tensor(nodes[static_cast<std::size_t>(b)].symbol).type;
+  const dtype left = p.tensor(nodes[static_cast<std::size_t>(a)].symbol).type,
+              right = p.tensor(nodes[static_cast<std::size_t>(b)].symbol).type;
   const bool taken = left == dtype::f16 || left == dtype::bf16 || left == dtype::i8;
   return left == right && taken ? std::optional(left) : std::nullopt;
 }
@@ -154,7 +155,8 @@ class product_writer {
   void side(tile_writer& code, const std::string& name, const std::vector<int>& factors, tile_axes steps) {
     const auto before = code.known();
     const bool columns = steps == along_columns;
-    code.number_indices(found_.along, "step", fmt::format("start + tl.arange(0, BLOCK_K){}.to(index)", columns ? "[None, :]" : "[:, None]"), steps);
+    code.number_indices(found_.along, "step", fmt::format("start + tl.arange(0, BLOCK_K){}.to(index)", columns ? "[None, :]" : "[:, None]"),
+                        steps);
     out_.line(fmt::format("step_inside = {} < {}", name_of(found_.along, "step"), p_.product(found_.along)));
     code.where.live = {columns ? "row_inside" : "step_inside", columns ? "step_inside" : "column_inside"};
     const int i = found_.sum, load = plain_load(p_, i, factors);

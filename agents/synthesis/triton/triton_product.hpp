@@ -28,6 +28,7 @@ struct product_choice {
 };
 
 /// The kernel and the host function "<group>_group".
-[[nodiscard]] std::string write_product(const simt::simt_program& p, const product& found, const tensor_ir& host, const product_choice& choice);
+[[nodiscard]] std::string write_product(const simt::simt_program& p, const product& found, const tensor_ir& host,
+                                        const product_choice& choice);
 
 }  // namespace kernsmith::agents::triton

@@ -37,7 +37,8 @@ product_choice first_guess(const simt_program& p, const product& found) {
   const auto programs = [&] {
     return ((m + first.block_m - 1) / first.block_m) * ((n + first.block_n - 1) / first.block_n) * p.typical(found.batch);
   };
-  while (programs() < busy_programs && std::max(first.block_m, first.block_n) > 32) (first.block_m >= first.block_n ? first.block_m : first.block_n) /= 2;
+  while (programs() < busy_programs && std::max(first.block_m, first.block_n) > 32)
+    (first.block_m >= first.block_n ? first.block_m : first.block_n) /= 2;
   first.warps = first.block_m * first.block_n >= 128 * 128 ? 8 : 4;
   return first;
 }
@@ -63,7 +64,8 @@ class product_grammar final : public group_grammar {
             numbers(prefix + "block_k", std::move(steps), first.block_k, 2.0, "products that a step sums up"),
             numbers(prefix + "warps", {1, 2, 4, 8, 16}, first.warps, 1.5, "warps of a program"),
             numbers(prefix + "stages", {1, 2, 3, 4, 5}, first.stages, 1.5, "steps whose operands are on their way at once"),
-            numbers(prefix + "band", {1, 2, 4, 8, 16}, first.band, 1.0, "rows of tiles that run side by side, so that the second-level cache serves them")};
+            numbers(prefix + "band", {1, 2, 4, 8, 16}, first.band, 1.0,
+                    "rows of tiles that run side by side, so that the second-level cache serves them")};
   }
 
   /// No more stages than shared memory holds.

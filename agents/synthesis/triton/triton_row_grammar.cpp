@@ -59,7 +59,8 @@ row_choice first_guess(const simt_program& p) {
   const std::int64_t programs = std::max<std::int64_t>(1, rows / first.rows), block = std::max<std::int64_t>(1, first.tile / first.rows);
   if (can_share(p) && length > preferred_whole / 4 && programs < busy_programs / 2) {
     first.whole = 0;
-    first.split = std::clamp<std::int64_t>(power_of_two(busy_programs / programs) / 2, 1, std::max<std::int64_t>(1, power_of_two(length / block) / 2));
+    first.split = std::clamp<std::int64_t>(power_of_two(busy_programs / programs) / 2, 1,
+                                           std::max<std::int64_t>(1, power_of_two(length / block) / 2));
   }
   first.warps = first.tile >= 4096 ? 8 : 4;
   return first;
@@ -81,13 +82,17 @@ class row_grammar final : public group_grammar {
     const row_choice first = first_guess(p);
     const bool sweeping = sweeps(p);
     std::vector<decision> all;
-    all.push_back(numbers(prefix + "tile", {128, 256, 512, 1024, 2048, 4096, 8192, 16384}, first.tile, 2.0, "elements that a program takes at once"));
+    all.push_back(
+        numbers(prefix + "tile", {128, 256, 512, 1024, 2048, 4096, 8192, 16384}, first.tile, 2.0, "elements that a program takes at once"));
     if ((sweeping || across_class(p)) && !p.rows.parallel.empty())
-      all.push_back(numbers(prefix + "rows", {1, 2, 4, 8, 16, 32, 64, 128, 256}, first.rows, 2.0, "rows of a tile; a block of a row is tile / rows"));
+      all.push_back(
+          numbers(prefix + "rows", {1, 2, 4, 8, 16, 32, 64, 128, 256}, first.rows, 2.0, "rows of a tile; a block of a row is tile / rows"));
     if (can_hold(p))
       all.push_back(numbers(prefix + "whole", {0, 1024, 4096, 16384, 65536}, first.whole, 1.5,
                             "longest row that a program holds whole, as many rows as make a tile; 0: rows are swept block by block"));
-    if (can_share(p)) all.push_back(numbers(prefix + "split", {1, 2, 4, 8, 16, 32, 64, 128, 256}, first.split, 1.5, "programs that share a row that is swept"));
+    if (can_share(p))
+      all.push_back(
+          numbers(prefix + "split", {1, 2, 4, 8, 16, 32, 64, 128, 256}, first.split, 1.5, "programs that share a row that is swept"));
     all.push_back(numbers(prefix + "warps", {1, 2, 4, 8, 16}, first.warps, 1.5, "warps of a program"));
     if (sweeping) all.push_back(numbers(prefix + "stages", {1, 2, 3, 4}, 1, 1.0, "blocks of a sweep that are on their way at once"));
     return all;

@@ -206,7 +206,8 @@ void row_writer::host_map(const std::string& options) {
     std::vector<int> others = classes;
     std::erase(others, classes.back());
     std::erase(others, *across_);
-    programs = fmt::format("triton.cdiv({}, {}) * triton.cdiv({}, {})", p_.class_extent(*across_), rows(), p_.class_extent(classes.back()), block());
+    programs = fmt::format("triton.cdiv({}, {}) * triton.cdiv({}, {})", p_.class_extent(*across_), rows(), p_.class_extent(classes.back()),
+                           block());
     if (!others.empty()) programs += " * " + p_.product(others);
   } else if (!classes.empty()) {
     programs = fmt::format("triton.cdiv({}, {})", p_.product(classes), choice_.tile);
@@ -219,8 +220,11 @@ void row_writer::host_parts(const std::string& options) {
   std::string device;
   for (const int t : simt::kernel_parameters(p_).tensors) device = host_.tensors[static_cast<std::size_t>(t)].name + ".device";
   for (const int i : sinks()) {
-    const accumulation sum(p_.at(i).reducer, p_.at(i).nodes[static_cast<std::size_t>(p_.at(i).value)].type, p_.rows.wide ? "tl.float64" : "tl.float32");
-    const std::string type = sum.type() == "index" ? "torch.int64" : sum.type() == "tl.int1" ? "torch.bool" : "torch." + sum.type().substr(3);
+    const accumulation sum(p_.at(i).reducer, p_.at(i).nodes[static_cast<std::size_t>(p_.at(i).value)].type,
+                           p_.rows.wide ? "tl.float64" : "tl.float32");
+    const std::string type = sum.type() == "index"     ? "torch.int64"
+                             : sum.type() == "tl.int1" ? "torch.bool"
+                                                       : "torch." + sum.type().substr(3);
     out_.line(fmt::format("{0} = ks_intermediate(\"{0}\", ({1}, {2}), {3}, {4})", part_name(i), rows_now, choice_.split, type, device));
   }
   const std::string tiles = fmt::format("triton.cdiv({}, {})", rows_now, rows());

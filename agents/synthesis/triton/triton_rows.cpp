@@ -23,15 +23,16 @@ row::plan plan_of(const simt_program& p) {
 bool is_computed_from(const simt_program& p, int i, int from) {
   if (i == from) return true;
   for (const expression& e : p.at(i).nodes)
-    if (e.kind == expression_kind::load && p.rows.written_by(e.symbol) >= 0 && is_computed_from(p, p.rows.written_by(e.symbol), from)) return true;
+    if (e.kind == expression_kind::load && p.rows.written_by(e.symbol) >= 0 && is_computed_from(p, p.rows.written_by(e.symbol), from))
+      return true;
   return false;
 }
 
 bool hides_nan(const row::row_statement& s) {
   return std::any_of(s.nodes.begin(), s.nodes.end(), [](const expression& e) {
-    return e.kind == expression_kind::cast ? !is_float(e.cast_to)
-                                           : e.kind == expression_kind::call &&
-                                                 (e.type != value_class::real || e.op == operation::select || e.op == operation::pow);
+    return e.kind == expression_kind::cast
+               ? !is_float(e.cast_to)
+               : e.kind == expression_kind::call && (e.type != value_class::real || e.op == operation::select || e.op == operation::pow);
   });
 }
 
@@ -142,7 +143,8 @@ std::vector<int> row_writer::sinks() const {
 void row_writer::kernel(form f) {
   static constexpr std::array titles = {"A program maps a tile of elements.", "A program holds a tile of rows whole.",
                                         "A program sweeps over a tile of rows, block by block.",
-                                        "Several programs share a row: each reduces every PARTS-th block.", "The parts of rows, put together."};
+                                        "Several programs share a row: each reduces every PARTS-th block.",
+                                        "The parts of rows, put together."};
   out_.line(fmt::format("# {}", titles[static_cast<std::size_t>(f)]));
   for (int i = 0; i < p_.count(); ++i) out_.line("#   " + p_.at(i).text);
   function_parameters parameters = simt::kernel_parameters(p_);
@@ -189,7 +191,8 @@ void row_writer::place_map(tile_writer& code) {
   out_.line(fmt::format("tile_m = program // tl.cdiv({}, BLOCK) % tl.cdiv({}, ROWS)", along, down));
   code.number_indices({*across_}, "", "tile_m * ROWS + tl.arange(0, ROWS)[:, None]", along_rows);
   code.number_indices({last}, "", "tile_n * BLOCK + tl.arange(0, BLOCK)[None, :]", along_columns);
-  if (!classes.empty()) code.number_indices(classes, "batch", fmt::format("program // (tl.cdiv({}, BLOCK) * tl.cdiv({}, ROWS))", along, down), along_nothing);
+  if (!classes.empty())
+    code.number_indices(classes, "batch", fmt::format("program // (tl.cdiv({}, BLOCK) * tl.cdiv({}, ROWS))", along, down), along_nothing);
   out_.line(fmt::format("row_inside = {} < {}", p_.class_name(*across_), down));
   out_.line(fmt::format("column_inside = {} < {}", p_.class_name(last), along));
   code.where.live = {"row_inside", "column_inside"};
@@ -252,8 +255,9 @@ void row_writer::swept(tile_writer& code, form f) {
       const accumulation sum = code.accumulation_of(i);
       const std::string mask = code.where.mask(along_rows);
       const std::string row = p_.rows.parallel.empty() ? "" : p_.rows.parallel.size() == 1 ? p_.class_name(p_.rows.parallel[0]) : "row";
-      out_.line(fmt::format("tl.store({} + ({}part + tl.zeros((ROWS, 1), index)), {}{})", part_name(i), row.empty() ? "" : row + " * PARTS + ",
-                            sum.reduced(code.accumulator_name(i), false), mask.empty() ? "" : ", mask=" + mask));
+      out_.line(fmt::format("tl.store({} + ({}part + tl.zeros((ROWS, 1), index)), {}{})", part_name(i),
+                            row.empty() ? "" : row + " * PARTS + ", sum.reduced(code.accumulator_name(i), false),
+                            mask.empty() ? "" : ", mask=" + mask));
     }
     if (part) return;
     if (k + 1 == plan_.sweeps.size() || plan_.sweeps[k + 1].stage != plan_.sweeps[k].stage) points(code, plan_.sweeps[k].stage);

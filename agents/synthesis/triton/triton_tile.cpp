@@ -11,7 +11,8 @@ using simt::simt_program;
 tile_writer::tile_writer(const simt_program& p, bool wide, python_writer& out) : p_(p), out_(out) {
   code_.reserve(static_cast<std::size_t>(p.count()));
   for (int i = 0; i < p.count(); ++i)
-    code_.emplace_back(p.flat, p.flat.statements[static_cast<std::size_t>(i)], wide, where, [this, i](int node) { return at_hand(i, node); });
+    code_.emplace_back(p.flat, p.flat.statements[static_cast<std::size_t>(i)], wide, where,
+                       [this, i](int node) { return at_hand(i, node); });
 }
 
 std::optional<std::string> tile_writer::at_hand(int i, int node) const {

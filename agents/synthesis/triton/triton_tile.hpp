@@ -29,9 +29,9 @@ class tile_writer {
   void forget(int i) { hand_.values.erase(i); }
   /// Values at hand now: what is defined later is forgotten by going back to them.
   struct hand {
-    std::map<int, std::string> values;           ///< by statement
+    std::map<int, std::string> values;            ///< by statement
     std::map<std::string, std::string> elements;  ///< by the text of the load
-    std::map<int, int> numbered;                 ///< names given to elements of a tensor
+    std::map<int, int> numbered;                  ///< names given to elements of a tensor
   };
   [[nodiscard]] hand known() const { return hand_; }
   void go_back(hand known) { hand_ = std::move(known); }
