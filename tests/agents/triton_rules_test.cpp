@@ -128,15 +128,27 @@ TEST_CASE("Triton: operands of products") {
   CHECK(has(source_of(prologue), "tl.where(step_inside, tl.exp("));
 }
 
-TEST_CASE("Triton: stages of a product fit shared memory") {
-  const auto g = rules_for(example("matmul"));
-  assignment chosen = preferred_assignment(g->space());
+TEST_CASE("Triton: no more stages than shared memory holds, no more sums and unrolled products than a lane bears") {
+  const auto narrow = rules_for(example("linear_gelu"));
+  assignment chosen = preferred_assignment(narrow->space());
+  chosen["y.block_m"] = chosen["y.block_n"] = 256;
+  chosen["y.block_k"] = 128;
+  chosen["y.warps"] = 1;
+  chosen["y.stages"] = 5;
+  const assignment fitted = narrow->normalise(chosen);
+  CHECK(fitted.at("y.stages") == 1);
+  CHECK(fitted.at("y.warps") == 8);
+  CHECK(fitted.at("y.block_k") == 128);
+  const auto wide = rules_for(example("matmul"));
+  chosen = preferred_assignment(wide->space());
   chosen["c.block_m"] = chosen["c.block_n"] = 256;
-  chosen["c.block_k"] = 64;
-  chosen["c.stages"] = 5;
-  CHECK(g->normalise(chosen).at("c.stages") == 1);
-  chosen["c.block_m"] = chosen["c.block_n"] = 16;
-  CHECK(g->normalise(chosen).at("c.stages") == 5);
+  chosen["c.block_k"] = 128;
+  CHECK(wide->normalise(chosen).at("c.block_k") == 32);
+  const auto rows = rules_for(example("softmax"));
+  chosen = preferred_assignment(rows->space());
+  chosen["y.tile"] = 16384;
+  chosen["y.warps"] = 1;
+  CHECK(rows->normalise(chosen).at("y.warps") == 4);
 }
 
 TEST_CASE("Triton: intermediates between groups are made once for each shape") {

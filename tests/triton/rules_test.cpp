@@ -77,7 +77,7 @@ TEST_CASE("the examples, small") {
     const problem p = loaded(entry.path());
     if (p.statements.empty()) continue;
     const auto found = other.find(entry.path().filename().string());
-    cases.add(p, found != other.end() ? found->second : small_axes(p, p.axes.size() > 3 ? 9 : p.axes.size() > 2 ? 21 : 37), 2);
+    cases.add(p, found != other.end() ? found->second : small_axes(p, p.axes.size() > 3 ? 9 : p.axes.size() > 2 ? 21 : 37), 1);
   }
   cases.check();
 }
@@ -137,7 +137,7 @@ TEST_CASE("dtypes, rows, positions, products, windows, arithmetic in double") {
   case_list cases;
   for (const auto& entry : std::filesystem::directory_iterator(source_folder / "tests/opencl/problems")) {
     const problem p = loaded(entry.path());
-    cases.add(p, p.workloads.front().axes, 4);
+    cases.add(p, p.workloads.front().axes, 2);
   }
   cases.check();
 }

@@ -14,6 +14,9 @@ using simt::simt_program;
 
 /// Shared memory of a block on sm_90 (227 KiB), less what the compiler takes for itself.
 constexpr std::int64_t shared_bytes = 224 << 10;
+constexpr std::int64_t warp_lanes = 32;
+/// Sums, and unrolled products, of a lane.
+constexpr std::int64_t lane_sums = 256, lane_products = 8192;
 /// Programs that keep a large device busy, one for each of its multiprocessors.
 constexpr std::int64_t busy_programs = 132;
 
@@ -68,14 +71,18 @@ class product_grammar final : public group_grammar {
                     "rows of tiles that run side by side, so that the second-level cache serves them")};
   }
 
-  /// No more stages than shared memory holds.
+  /// A lane has its sums in registers; ordinary multiplications are unrolled, and there is an end to what compilers bear; no more stages
+  /// than shared memory holds.
   void normalise(const tensor_ir& ir, const fusion_group& group, const machine_model&, assignment& chosen) const override {
     const analysis made = *analyse(ir, group);
-    const std::string prefix = group.name + ".";
-    const std::int64_t stage = (chosen.at(prefix + "block_m") + chosen.at(prefix + "block_n")) * chosen.at(prefix + "block_k") *
-                               operand_bytes(*find_product(made.p));
-    std::int64_t& stages = chosen.at(prefix + "stages");
-    stages = std::clamp<std::int64_t>(shared_bytes / stage, 1, stages);
+    const product found = *find_product(made.p);
+    const auto value = [&](const char* name) -> std::int64_t& { return chosen.at(group.name + "." + name); };
+    const std::int64_t sums = value("block_m") * value("block_n"), least_k = found.raw == dtype::i8 ? 32 : 16;
+    value("warps") = std::max(value("warps"), sums / (warp_lanes * lane_sums));
+    while (!found.raw && value("block_k") > least_k && sums * value("block_k") > value("warps") * warp_lanes * lane_products)
+      value("block_k") /= 2;
+    const std::int64_t stage = (value("block_m") + value("block_n")) * value("block_k") * operand_bytes(found);
+    value("stages") = std::clamp<std::int64_t>(shared_bytes / stage, 1, value("stages"));
   }
 
   emitted_group emit(const tensor_ir& ir, const fusion_group& group, const machine_model&, const assignment& chosen) const override {

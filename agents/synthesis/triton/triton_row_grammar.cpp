@@ -98,11 +98,14 @@ class row_grammar final : public group_grammar {
     return all;
   }
 
-  /// A tile has no more rows than elements.
+  /// A tile has no more rows than elements; a lane, no more elements than it has registers for.
   void normalise(const tensor_ir&, const fusion_group& group, const machine_model&, assignment& chosen) const override {
     const std::string prefix = group.name + ".";
     const auto rows = chosen.find(prefix + "rows");
-    if (rows != chosen.end()) rows->second = std::min(rows->second, chosen.at(prefix + "tile"));
+    const std::int64_t tile = chosen.at(prefix + "tile");
+    if (rows != chosen.end()) rows->second = std::min(rows->second, tile);
+    std::int64_t& warps = chosen.at(prefix + "warps");
+    warps = std::max(warps, tile / warp_elements);
   }
 
   emitted_group emit(const tensor_ir& ir, const fusion_group& group, const machine_model&, const assignment& chosen) const override {

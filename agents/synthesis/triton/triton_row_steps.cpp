@@ -184,7 +184,11 @@ void row_writer::host_function() {
       out_.line(p_.rows.parallel.empty()
                     ? std::string("height = 1")
                     : fmt::format("height = min(max(1, {} // width), triton.next_power_of_2({}))", choice_.tile, rows_now));
-      start(form::whole, fmt::format("triton.cdiv({}, height)", rows_now), options);
+      // Rows longer than a tile take more warps.
+      const std::string warps = choice_.whole <= choice_.warps * warp_elements
+                                    ? options
+                                    : fmt::format("num_warps=max({}, min(16, width // {}))", choice_.warps, warp_elements);
+      start(form::whole, fmt::format("triton.cdiv({}, height)", rows_now), warps);
       out_.line("return");
       out_.close();
     }

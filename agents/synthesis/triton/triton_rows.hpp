@@ -12,6 +12,9 @@
 
 namespace kernsmith::agents::triton {
 
+/// Elements of a tile for each warp at most: 128 for each lane.
+inline constexpr std::int64_t warp_elements = 4096;
+
 /// What is decided about a row program.
 struct row_choice {
   std::int64_t tile = 1024;  ///< elements of a tile
