@@ -15,15 +15,15 @@ namespace {
 /// Keywords, built-in functions and modules in use, and the names that emitted kernels have for themselves.
 bool means_something(const std::string& name) {
   static const std::set<std::string> names = {
-      "False",    "None",    "True",   "and",    "as",         "assert",        "async",       "await",    "break", "class",
-      "continue", "def",     "del",    "elif",   "else",       "except",        "finally",     "for",      "from",  "global",
-      "if",       "import",  "in",     "is",     "lambda",     "nonlocal",      "not",         "or",       "pass",  "raise",
-      "return",   "try",     "while",  "with",   "yield",      "float",         "int",         "max",      "min",   "range",
-      "print",    "torch",   "triton", "tl",     "launch",     "inputs",        "outputs",     "stream",   "index", "row",
-      "column",   "inside",  "live",   "start",  "program",    "programs",      "element",     "elements", "rows",  "columns",
-      "batch",    "first",   "width",  "height", "left",       "right",         "step",        "ROWS",     "BLOCK", "BLOCK_M",
-      "BLOCK_N",  "BLOCK_K", "BAND",   "STAGES", "TOTAL",      "total",         "PARTS",       "index",    "step",  "tile",
-      "tiles_m",  "tiles_n", "tile_m", "tile_n", "row_inside", "column_inside", "step_inside", "part",     "height"};
+      "False",       "None",    "True",     "and",      "as",      "assert",  "async",   "await",  "break",  "class",      "continue",
+      "def",         "del",     "elif",     "else",     "except",  "finally", "for",     "from",   "global", "if",         "import",
+      "in",          "is",      "lambda",   "nonlocal", "not",     "or",      "pass",    "raise",  "return", "try",        "while",
+      "with",        "yield",   "float",    "int",      "max",     "min",     "range",   "print",  "torch",  "triton",     "tl",
+      "launch",      "inputs",  "outputs",  "stream",   "index",   "row",     "column",  "inside", "live",   "start",      "program",
+      "programs",    "element", "elements", "rows",     "columns", "batch",   "first",   "width",  "height", "left",       "right",
+      "step",        "ROWS",    "BLOCK",    "BLOCK_M",  "BLOCK_N", "BLOCK_K", "BAND",    "STAGES", "TOTAL",  "OPERAND",    "os",
+      "total",       "PARTS",   "index",    "step",     "tile",    "tiles_m", "tiles_n", "tile_m", "tile_n", "row_inside", "column_inside",
+      "step_inside", "part",    "height"};
   return names.contains(name);
 }
 
@@ -171,6 +171,10 @@ std::string assemble_triton_source(const std::string& problem_name, const tensor
   for (const assembled_group& group : groups) functions += group.code.functions;
   python_writer out;
   write_heading(out, problem_name, ir, groups);
+  if (functions.find("ks_operand(") != std::string::npos) {
+    out.line("import os");
+    out.line("");
+  }
   out.line("import torch");
   out.line("import triton");
   out.line("import triton.language as tl");

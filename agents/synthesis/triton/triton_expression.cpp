@@ -162,8 +162,8 @@ std::string tile_expression::store(const std::string& value, value_class type) c
   }
   const std::string mask = tile_.mask(axes), pointer = fmt::format("{} + {}", target.name, linear(target, positions));
   std::string stored = value;
-  if (target.type == dtype::f8e4m3) stored = fmt::format("ks_to_f8({}.to(tl.float32))", value);
-  if (target.type == dtype::f8e5m2) stored = fmt::format("{}.to(tl.float32)", value);
+  if (is_float(target.type) && size_of(target.type) == 1) stored = narrowed(value, target.type);
+  if (target.type == dtype::bf16 && wide_) stored = value + ".to(tl.float32)";
   if (is_integer(target.type) && type == value_class::boolean) stored = fmt::format("{}.to({})", value, triton_type(target.type));
   return fmt::format("tl.store({}, {}{})", pointer, stored, mask.empty() ? "" : ", mask=" + mask);
 }
@@ -174,9 +174,15 @@ std::string tile_expression::rounded(const std::string& value, value_class from,
     return to == dtype::i64 ? fmt::format("{}.to(tl.int64)", value) : fmt::format("{}.to({}).to(tl.int64)", value, triton_type(to));
   if (to == dtype::f64 || (to == dtype::f32 && !wide_))
     return from == value_class::real ? value : fmt::format("{}.to({})", value, real_type());
-  if (to == dtype::f8e4m3) return fmt::format("ks_to_f8({}.to(tl.float32)).to({})", value, real_type());
-  if (to == dtype::f8e5m2) return fmt::format("{}.to(tl.float32).to(tl.float8e5).to({})", value, real_type());
-  return fmt::format("{}.to({}).to({})", value, triton_type(to), real_type());
+  return fmt::format("{}.to({})", narrowed(value, to), real_type());
+}
+
+/// Conversions start from float32, the only type from which all of them can be compiled and interpreted.
+std::string tile_expression::narrowed(const std::string& value, dtype to) const {
+  const std::string from = to == dtype::f16 || !wide_ ? value : value + ".to(tl.float32)";
+  if (to == dtype::f8e4m3 || to == dtype::f8e5m2)
+    return fmt::format("{}({}.to(tl.float32))", to == dtype::f8e4m3 ? "ks_to_e4m3" : "ks_to_e5m2", value);
+  return fmt::format("{}.to({})", from, triton_type(to));
 }
 
 tile_axes tile_expression::axes_of(int node) const {

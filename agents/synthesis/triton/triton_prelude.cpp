@@ -140,10 +140,27 @@ def ks_truncate(x, low: tl.constexpr, high: tl.constexpr):
 def ks_saturate(x, low: tl.constexpr, high: tl.constexpr):
     return tl.minimum(tl.maximum(x, low), high)
 )"},
-      {"ks_to_f8", R"(@triton.jit
-def ks_to_f8(x):
-    # Conversions saturate; the format has NaN beyond its largest number.
-    return tl.where(tl.abs(x) > 464.0, float("nan"), x).to(tl.float8e4nv)
+      {"ks_to_e4m3", R"(@triton.jit
+def ks_to_e4m3(x):
+    # Rounded here, to even: what Triton's interpreter converts must be exact. NaN beyond the largest number, where conversions saturate.
+    bits = x.to(tl.int32, bitcast=True)
+    normal = ((bits + 0x7FFFF + ((bits >> 20) & 1)) & -0x100000).to(tl.float32, bitcast=True)
+    small = (x + 24576.0) - 24576.0
+    near = tl.where(tl.abs(x) < 0.015625, small, normal)
+    return tl.where(tl.abs(x) <= 464.0, near, float("nan")).to(tl.float8e4nv)
+)"},
+      {"ks_to_e5m2", R"(@triton.jit
+def ks_to_e5m2(x):
+    # Rounded here, to even: what Triton's interpreter converts must be exact.
+    bits = x.to(tl.int32, bitcast=True)
+    normal = ((bits + 0xFFFFF + ((bits >> 21) & 1)) & -0x200000).to(tl.float32, bitcast=True)
+    small = (x + 192.0) - 192.0
+    near = tl.where(tl.abs(x) < 0.00006103515625, small, normal)
+    return tl.where(tl.abs(x) < 61440.0, near, x).to(tl.float8e5)
+)"},
+      {"ks_operand", R"(def ks_operand(dtype):
+    # Triton's interpreter would multiply the bits of bfloat16 as integers.
+    return tl.float32 if os.environ.get("TRITON_INTERPRET") == "1" else dtype
 )"},
   };
   return all;

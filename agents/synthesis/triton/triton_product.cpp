@@ -102,6 +102,7 @@ class product_writer {
                                         {"BLOCK_K", number(choice_.block_k)},
                                         {"BAND", number(choice_.band)},
                                         {"STAGES", number(choice_.stages)}};
+    if (found_.raw == dtype::bf16) all.emplace_back("OPERAND", "ks_operand(tl.bfloat16)");
     // So many products of 8 bits fit 32.
     if (integer()) all.emplace_back("TOTAL", fmt::format("tl.int32 if {} < 2**17 else tl.int64", p_.product(found_.along)));
     return all;
@@ -179,8 +180,9 @@ class product_writer {
 
   /// Beyond the end both sides are zero, since zero times what isn't finite is not.
   void write_side(const std::string& name, const std::string& value, bool masks, const std::string& extent, int load) {
+    const std::string operand = found_.raw == dtype::bf16 ? "OPERAND" : found_.raw ? triton_type(*found_.raw) : "";
     std::string text = masks ? fmt::format("tl.where(step_inside, {}, 0.0)", value) : value;
-    if (found_.raw && masks) text = fmt::format("tl.where(step_inside, {}, 0.0).to({})", value, triton_type(*found_.raw));
+    if (found_.raw == dtype::bf16 || (found_.raw && masks)) text = fmt::format("{}.to({})", text, operand);
     const std::set<int> own = classes_of(p_, found_.sum, name == "left" ? found_.left : found_.right);
     const bool whole = load >= 0 && std::any_of(found_.along.begin(), found_.along.end(), [&](int c) { return own.contains(c); });
     if (!whole) text = fmt::format("tl.broadcast_to({}, {})", text, extent);
