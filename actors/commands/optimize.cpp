@@ -24,6 +24,7 @@
 #include "agents/synthesis/machine_model.hpp"
 #include "agents/synthesis/opencl/opencl_grammar.hpp"
 #include "agents/synthesis/simt/simt_grammar.hpp"
+#include "agents/synthesis/triton/triton_grammar.hpp"
 #include "agents/synthesis/vector_c/vector_c_grammar.hpp"
 #include "backends/external/targets.hpp"
 #include "backends/profilers.hpp"
@@ -105,6 +106,7 @@ result<std::unique_ptr<agents::generator>> rules_for(const problem& p, const std
   if (backends::language_of(target) == "opencl")
     return agents::opencl::make_opencl_rules_generator(
         p, agents::describe_host(static_cast<int>(std::max<std::int64_t>(1, machine.machine.cores))));
+  if (backends::language_of(target) == "triton") return agents::triton::make_triton_rules_generator(p);
   if (const auto external = external::find_target(target); external && *external) {
     if ((*external)->language == target_language::c) return agents::vector_c::make_vector_c_generator(p, **external);
   }
@@ -120,7 +122,7 @@ result<generators> make_generators(const problem& p, const std::string& target, 
   generators all;
   std::vector<std::string> known;
   const std::string language = backends::source_language_of(target);
-  if (!p.statements.empty() && language != "python") {
+  if (!p.statements.empty() && backends::language_of(target) != "pytorch") {
     known.emplace_back("rules");
     if (is_wanted("rules")) {
       auto rules = rules_for(p, target, machine);
@@ -144,7 +146,7 @@ result<generators> make_generators(const problem& p, const std::string& target, 
   if (all.empty() && language == "python")
     return fail(fault::bad_request,
                 fmt::format("{}: the rules make no kernels for target {}; give [seed_kernels] in Python, judge a kernel of your own with "
-                            "'kernsmith evaluate', or search with --target cpp or cuda",
+                            "'kernsmith evaluate', or search with --target triton, cpp or cuda",
                             p.path.string(), target));
   if (all.empty())
     return fail(fault::bad_request, fmt::format("{}: there is nothing to make candidates from: the problem has no definition and no seed "
