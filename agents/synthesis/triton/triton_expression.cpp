@@ -174,7 +174,13 @@ std::string tile_expression::rounded(const std::string& value, value_class from,
     return to == dtype::i64 ? fmt::format("{}.to(tl.int64)", value) : fmt::format("{}.to({}).to(tl.int64)", value, triton_type(to));
   if (to == dtype::f64 || (to == dtype::f32 && !wide_))
     return from == value_class::real ? value : fmt::format("{}.to({})", value, real_type());
-  return fmt::format("{}.to({})", narrowed(value, to), real_type());
+  return widened(narrowed(value, to), to);
+}
+
+/// A value of a float type as a real.
+std::string tile_expression::widened(const std::string& value, dtype from) const {
+  const bool by_single = wide_ && size_of(from) == 1;
+  return fmt::format("{}{}.to({})", value, by_single ? ".to(tl.float32)" : "", real_type());
 }
 
 /// Conversions start from float32, the only type from which all of them can be compiled and interpreted.
@@ -258,7 +264,7 @@ tile_expression::piece tile_expression::render_load(int node) const {
   const std::string raw = raw_load(node);
   if (tensor.type == dtype::boolean) return {raw + " != 0", value_class::boolean, binds_comparison};
   if (is_integer(tensor.type)) return {tensor.type == dtype::i64 ? raw : raw + ".to(tl.int64)", value_class::integer};
-  return {triton_type(tensor.type) == real_type() ? raw : fmt::format("{}.to({})", raw, real_type()), value_class::real};
+  return {triton_type(tensor.type) == real_type() ? raw : widened(raw, tensor.type), value_class::real};
 }
 
 tile_expression::piece tile_expression::render_cast(const expression& e) const {

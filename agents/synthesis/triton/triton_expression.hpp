@@ -67,6 +67,7 @@ class tile_expression {
   [[nodiscard]] piece render_infix(const expression& e, value_class type) const;
   [[nodiscard]] piece render_comparison(const expression& e) const;
   [[nodiscard]] piece render_power(const expression& e) const;
+  [[nodiscard]] std::string widened(const std::string& value, dtype from) const;
   [[nodiscard]] std::string narrowed(const std::string& value, dtype to) const;
   [[nodiscard]] bool is_plain_index(int node) const;
   [[nodiscard]] tile_axes axes_of(int node) const;
