@@ -48,7 +48,7 @@ struct runner_options {
   bool trusted = false;  ///< reference and builtin baselines: may link vendor libraries; same sandbox
   /// An interpreter and its arguments, for kernels that one hosts: it loads the runner as a library (runner/hosted.hpp). Empty: none.
   std::vector<std::string> host;
-  bool may_fork = false;           ///< for what starts compilers while it runs; processes left behind at an answer then count as work left
+  bool may_fork = false;  ///< for what starts compilers while it runs; processes left behind at an answer then count as work left
   /// Trusted ones with a host only: a first process has the interpreter and its libraries, and forks the one that serves; see renew().
   bool renewable = false;
   bool outputs_follow = false;     ///< trusted ones only: what was computed is put into the outputs after the answer; see kernel_process

@@ -90,8 +90,8 @@ class sandboxed_runner final : public runner_client {
   int pid_ = -1;  ///< of the runner itself, as seen outside
   descriptor pidfd_;
   bool frozen_ = false;
-  bool spins_ = false;           ///< while it waits for an answer
-  bool hosted_ = false;          ///< by an interpreter
+  bool spins_ = false;   ///< while it waits for an answer
+  bool hosted_ = false;  ///< by an interpreter
   bool renewable_ = false;
   double load_timeout_s_ = 0;
   bool may_fork_ = false;        ///< candidates only

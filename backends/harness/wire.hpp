@@ -44,8 +44,8 @@ enum class request_kind : std::uint32_t {
   /// device was at work for one call, in the mean, by CUPTI's records of it; or `refused`, or `unable`.
   device_time,
   replay,  ///< `count` set numbers, each captured before: their recordings are launched in order; answered like `call`
-  /// To the first process of a renewable runner alone, with the descriptor of a channel: the process that serves, if there is one, is ended,
-  /// and a new one serves that channel. Not answered here; there it says `loaded`.
+  /// To the first process of a renewable runner alone, with the descriptor of a channel: the process that serves, if there is one, is
+  /// ended, and a new one serves that channel. Not answered here; there it says `loaded`.
   renew,
 };
 

@@ -9,7 +9,8 @@ using namespace kernsmith::fixtures;
 
 namespace {
 
-/// A baseline whose process remembers how often it was called, in the interpreter, in the environment and in a file of its sandbox's memory.
+/// A baseline whose process remembers how often it was called, in the interpreter, in the environment and in a file of its sandbox's
+/// memory.
 const char* const counting = R"(import os, torch
 calls = 0
 def launch(inputs, outputs, stream):
